@@ -1,0 +1,365 @@
+"""Attributes and domains: what is known about the columns *before* anybody looks at the rows.
+
+Everything here is public knowledge. The one exception is marked: an attribute whose levels or bin edges were drafted
+by looking at private data carries the word in :attr:`Attribute.peeked`, and so does everything released under it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, overload
+
+from .errors import InputError, SchemaError, did_you_mean
+
+Level = str | int | bool
+Clique = tuple[str, ...]
+
+NEAREST = "nearest"
+PEEKABLE = ("levels", "edges", "missing")
+
+
+def level_text(level: object) -> str:
+    """The label of a level as it is written in files and queries: ``True`` → ``true``, ``3`` → ``3``."""
+    if isinstance(level, bool):
+        return "true" if level else "false"
+    return str(level)
+
+
+def _number_text(x: float) -> str:
+    return str(int(x)) if float(x).is_integer() else repr(float(x))
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column: its levels in order, and what becomes of a value that is not among them.
+
+    Use :meth:`categorical` or :meth:`numeric`. Every possible value of a row has exactly one level (*total encoding*),
+    so a fit never fails, and never branches, on what a row holds.
+
+    Parameters
+    ----------
+    name:
+        The column.
+    levels:
+        Declared categories in order, without the ``missing`` and ``other`` levels. Empty for a numeric attribute.
+    edges:
+        For a numeric attribute, k + 1 increasing public bin edges; the bins are ``[e0, e1), …, [e(k-1), ek]``.
+    missing:
+        Label of an explicit level for absent values, or None when there is no such level.
+    other:
+        Label of an explicit level for values that were not foreseen, or None.
+    outside:
+        Where a value outside the domain goes: the label of a level, or ``"nearest"`` (numeric only: the nearest bin).
+        Default: ``other`` if there is one, else ``"nearest"`` for numbers, else ``missing``, else the first level.
+        An absent value goes to ``missing`` if there is one, else where values outside go (``"nearest"``: the first bin).
+    integer:
+        For a numeric attribute: values are whole numbers, and so are those drawn within a bin.
+    peeked:
+        Which of ``levels``, ``edges``, ``missing`` were learned by looking at private data.
+    """
+
+    name: str
+    levels: tuple[Level, ...] = ()
+    edges: tuple[float, ...] = ()
+    missing: str | None = None
+    other: str | None = None
+    outside: str = ""
+    integer: bool = False
+    peeked: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise SchemaError(f"an attribute needs a name that is a non-empty string, got {self.name!r}")
+        set_ = object.__setattr__
+        set_(self, "levels", tuple(self.levels))
+        set_(self, "edges", tuple(self.edges))
+        set_(self, "peeked", frozenset(self.peeked))
+        if self.edges:
+            self._check_edges()
+        else:
+            self._check_levels()
+        labels = self.labels
+        if len(set(labels)) != len(labels):
+            twice = next(l for l in labels if labels.count(l) > 1)
+            raise SchemaError(f"column {self.name!r}: the level {twice!r} is declared twice")
+        if not self.outside:
+            set_(self, "outside", self._default_outside())
+        if self.outside not in self.labels and not (self.is_numeric and self.outside == NEAREST):
+            raise SchemaError(
+                f"column {self.name!r}: outside = {self.outside!r} is not one of its levels"
+                + (f" (or {NEAREST!r})" if self.is_numeric else "")
+                + did_you_mean(self.outside, self.labels)
+            )
+        unknown = self.peeked - set(PEEKABLE)
+        if unknown:
+            raise SchemaError(f"column {self.name!r}: peeked may name {', '.join(PEEKABLE)}; got {sorted(unknown)}")
+
+    def _check_edges(self) -> None:
+        if self.levels:
+            raise SchemaError(f"column {self.name!r} declares both levels and edges; keep one of them")
+        if len(self.edges) < 2:
+            raise SchemaError(f"column {self.name!r}: edges needs at least two numbers, got {list(self.edges)}")
+        for e in self.edges:
+            if isinstance(e, bool) or not isinstance(e, int | float) or not math.isfinite(e):
+                raise SchemaError(f"column {self.name!r}: edges must be finite numbers, got {e!r}")
+        if any(a >= b for a, b in zip(self.edges, self.edges[1:], strict=False)):
+            raise SchemaError(f"column {self.name!r}: edges must increase, got {list(self.edges)}")
+        if self.integer and any(not float(e).is_integer() for e in self.edges):
+            raise SchemaError(f"column {self.name!r} holds whole numbers, so its edges must be whole too")
+
+    def _check_levels(self) -> None:
+        if not self.levels and self.missing is None and self.other is None:
+            raise SchemaError(f"column {self.name!r} declares no levels; give levels = […] or edges = […]")
+        for level in self.levels:
+            if not isinstance(level, str | int | bool):
+                raise SchemaError(
+                    f"column {self.name!r}: levels are strings, whole numbers or booleans, got {level!r}; "
+                    "use edges = […] for real numbers"
+                )
+        if len({type(level) for level in self.levels}) > 1:
+            raise SchemaError(f"column {self.name!r}: levels must be all of one kind (strings, integers or booleans)")
+        if self.integer:
+            raise SchemaError(f"column {self.name!r}: integer = true belongs to a column with edges")
+
+    def _default_outside(self) -> str:
+        if self.other is not None:
+            return self.other
+        if self.is_numeric:
+            return NEAREST
+        return self.missing if self.missing is not None else self.labels[0]
+
+    @classmethod
+    def categorical(cls, name: str, levels: Iterable[Level] | int, **options: Any) -> Attribute:
+        """A column of categories; an integer k stands for the levels 0 … k − 1."""
+        return cls(name, tuple(range(levels)) if isinstance(levels, int) else tuple(levels), **options)
+
+    @classmethod
+    def numeric(cls, name: str, edges: Iterable[float], **options: Any) -> Attribute:
+        """A column of numbers, cut at public bin edges."""
+        return cls(name, edges=tuple(edges), **options)
+
+    @property
+    def is_numeric(self) -> bool:
+        return bool(self.edges)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """One label a cell, in code order: the levels or bins, then ``missing``, then ``other``."""
+        if self.edges:
+            inner = [
+                f"[{_number_text(a)}, {_number_text(b)})" for a, b in zip(self.edges, self.edges[1:], strict=False)
+            ]
+            inner[-1] = inner[-1][:-1] + "]"
+        else:
+            inner = [level_text(level) for level in self.levels]
+        return (*inner, *(x for x in (self.missing, self.other) if x is not None))
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {label: code for code, label in enumerate(self.labels)}
+
+    @property
+    def size(self) -> int:
+        """Number of levels, the missing and other levels included."""
+        return len(self.labels)
+
+    def code(self, label: object) -> int:
+        """The code of a level given by its label (or, for a numeric attribute, by any number within a bin)."""
+        text = level_text(label)
+        if text in self._codes:
+            return self._codes[text]
+        if self.is_numeric:
+            try:
+                x = float(text)
+            except ValueError:
+                x = math.nan
+            if self.edges[0] <= x <= self.edges[-1]:
+                inner = sum(1 for e in self.edges[1:-1] if x >= e)
+                return inner
+        raise InputError(f"column {self.name!r} has no level {text!r}{did_you_mean(text, self.labels)}")
+
+    def value(self, code: int) -> Level | None:
+        """The original value of a code: the level with its own type, None for missing, the label for bins and other."""
+        if code < len(self.levels):
+            return self.levels[code]
+        label = self.labels[code]
+        return None if label == self.missing else label
+
+    @property
+    def outside_code(self) -> int | None:
+        """Code that receives values outside the domain; None means the nearest bin."""
+        return None if self.outside not in self._codes else self._codes[self.outside]
+
+    @property
+    def missing_code(self) -> int:
+        """Code that receives absent values."""
+        if self.missing is not None:
+            return self._codes[self.missing]
+        return self.outside_code or 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema-file form, without the name and without what is default."""
+        out: dict[str, Any] = {"edges": list(self.edges)} if self.edges else {"levels": list(self.levels)}
+        for key in ("missing", "other"):
+            if getattr(self, key) is not None:
+                out[key] = getattr(self, key)
+        out["outside"] = self.outside
+        if self.integer:
+            out["integer"] = True
+        if self.peeked:
+            out["peeked"] = sorted(self.peeked)
+        return out
+
+    @classmethod
+    def from_dict(cls, name: str, entry: Mapping[str, Any]) -> Attribute:
+        """Read the schema-file form; unknown keys are an error, so that a misspelt one is not silently ignored."""
+        known = ("levels", "edges", "missing", "other", "outside", "integer", "peeked")
+        for key in entry:
+            if key not in known:
+                raise SchemaError(f"column {name!r}: unknown key {key!r}{did_you_mean(key, known)}")
+        for key, kind in (("levels", list), ("edges", list), ("peeked", list), ("missing", str), ("other", str)):
+            if key in entry and not isinstance(entry[key], kind):
+                raise SchemaError(f"column {name!r}: {key} must be a {'list' if kind is list else 'string'}")
+        if not isinstance(entry.get("outside", ""), str) or not isinstance(entry.get("integer", False), bool):
+            raise SchemaError(f"column {name!r}: outside must be a string and integer true or false")
+        if not all(isinstance(word, str) for word in entry.get("peeked", ())):
+            raise SchemaError(f"column {name!r}: peeked must be a list of strings")
+        return cls(
+            name,
+            levels=tuple(entry.get("levels", ())),
+            edges=tuple(entry.get("edges", ())),
+            missing=entry.get("missing"),
+            other=entry.get("other"),
+            outside=entry.get("outside", ""),
+            integer=entry.get("integer", False),
+            peeked=frozenset(entry.get("peeked", ())),
+        )
+
+
+@dataclass(frozen=True)
+class Domain:
+    """An ordered set of attributes: the public frame in which rows, factors and models live.
+
+    >>> domain = Domain.of({"smoke": ["yes", "no"], "visits": 3})
+    >>> domain.shape, domain.size(["smoke", "visits"])
+    ((2, 3), 6)
+    """
+
+    attributes: tuple[Attribute, ...]
+    _index: dict[str, int] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        attributes = tuple(self.attributes)
+        object.__setattr__(self, "attributes", attributes)
+        index = {a.name: i for i, a in enumerate(attributes)}
+        if len(index) != len(attributes):
+            names = [a.name for a in attributes]
+            twice = next(n for n in names if names.count(n) > 1)
+            raise SchemaError(f"column {twice!r} is declared twice")
+        object.__setattr__(self, "_index", index)
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Iterable[Level] | int | Attribute]) -> Domain:
+        """Short form: a mapping from names to levels, to a number of levels, or to an :class:`Attribute`."""
+        return cls(
+            tuple(
+                replace(spec, name=name) if isinstance(spec, Attribute) else Attribute.categorical(name, spec)
+                for name, spec in columns.items()
+            )
+        )
+
+    # -- looking things up ---------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._index)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(a.size for a in self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._index)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
+    @overload
+    def __getitem__(self, key: str) -> Attribute: ...
+    @overload
+    def __getitem__(self, key: Sequence[str]) -> Domain: ...
+    def __getitem__(self, key: str | Sequence[str]) -> Attribute | Domain:
+        return self.attributes[self.index(key)] if isinstance(key, str) else self.project(key)
+
+    def index(self, name: str) -> int:
+        """Position of a column; an unknown name is an error with a hint."""
+        try:
+            return self._index[name]
+        except (KeyError, TypeError):
+            raise InputError(f"no column {name!r} in the domain{did_you_mean(str(name), self._index)}") from None
+
+    def size(self, names: Iterable[str] | None = None) -> int:
+        """Number of cells of the table over ``names`` (all columns by default); exact, however large."""
+        return math.prod(self.shape if names is None else (self[n].size for n in names))
+
+    # -- making new ones -----------------------------------------------------------------------------------------
+
+    def project(self, names: Iterable[str]) -> Domain:
+        """The domain of these columns, in the order given."""
+        return Domain(tuple(self.attributes[self.index(n)] for n in names))
+
+    def merge(self, other: Domain) -> Domain:
+        """This domain followed by the columns of ``other`` that are new; shared columns must agree."""
+        for a in other.attributes:
+            if a.name in self and self[a.name] != a:
+                raise SchemaError(f"column {a.name!r} has two different definitions in the domains to be merged")
+        return Domain(self.attributes + tuple(a for a in other.attributes if a.name not in self))
+
+    def clique(self, names: Iterable[str] | str) -> Clique:
+        """A set of columns in the order of the domain: the one way to write a clique."""
+        chosen = [names] if isinstance(names, str) else list(names)
+        positions = sorted({self.index(n) for n in chosen})
+        if len(positions) != len(chosen):
+            raise InputError(f"a clique names each column once, got {tuple(chosen)}")
+        return tuple(self.attributes[i].name for i in positions)
+
+    # -- identity ------------------------------------------------------------------------------------------------
+
+    @property
+    def peeked(self) -> dict[str, tuple[str, ...]]:
+        """What was learned by looking at private data, per column; empty for an honest schema."""
+        return {a.name: tuple(sorted(a.peeked)) for a in self.attributes if a.peeked}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema-file form: ``{"version": 1, "columns": {name: {...}}}``."""
+        return {"version": 1, "columns": {a.name: a.to_dict() for a in self.attributes}}
+
+    @classmethod
+    def from_dict(cls, schema: Mapping[str, Any]) -> Domain:
+        """Read the schema-file form, checking it as it goes."""
+        for key in schema:
+            if key not in ("version", "columns"):
+                raise SchemaError(f"unknown key {key!r} in the schema{did_you_mean(str(key), ('version', 'columns'))}")
+        if schema.get("version", 1) != 1:
+            raise SchemaError(f"schema version {schema['version']!r} is not known here; this release reads version 1")
+        columns = schema.get("columns")
+        if not isinstance(columns, Mapping) or not columns:
+            raise SchemaError("the schema declares no columns; add a [columns.NAME] section for each of them")
+        for name, entry in columns.items():
+            if not isinstance(entry, Mapping):
+                raise SchemaError(f"column {name!r}: expected a [columns.{name}] section, got {type(entry).__name__}")
+        return cls(tuple(Attribute.from_dict(name, entry) for name, entry in columns.items()))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the canonical form: names a domain in ledgers and files."""
+        canonical = json.dumps(self.to_dict(), sort_keys=False, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,0 +1,53 @@
+"""Errors: each names the thing, its public value and the way out, and never echoes a private value."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DiscreetError(Exception):
+    """Base of every error that discreet raises on purpose."""
+
+
+class SchemaError(DiscreetError, ValueError):
+    """The schema (public knowledge about the columns) is missing, malformed or does not fit."""
+
+
+class InputError(DiscreetError, ValueError):
+    """An argument is wrong: a name, a shape, a number out of its range."""
+
+
+class BudgetError(DiscreetError, ValueError):
+    """The privacy budget is malformed, of the wrong notion, or does not suffice. Nothing was spent."""
+
+
+class LedgerError(DiscreetError):
+    """The ledger file cannot be used, or does not verify."""
+
+
+class CostError(DiscreetError):
+    """The work was forecast to exceed the memory limit and was refused before any of it was done."""
+
+
+class EvidenceError(DiscreetError, ValueError):
+    """The evidence has probability zero under the model."""
+
+
+class FileFormatError(DiscreetError, ValueError):
+    """A file is not what it claims to be: truncated, altered, too large, or of another format."""
+
+
+class NotAReleaseError(DiscreetError):
+    """A value that carries no privacy guarantee was about to be saved or shown as a release."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint for a public name that does not exist: ``"; did you mean 'smoke'?"``, or the known names when few."""
+    known = [str(k) for k in known]
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    if 0 < len(known) <= 12:
+        return "; known: " + ", ".join(repr(k) for k in known)
+    return ""

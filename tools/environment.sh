@@ -1,0 +1,50 @@
+# Sets up the project's own environment in .venv, once. Sourced by ./discreet and ./test.
+#   ensure_environment "" | test | bench …   installs the package in place, with that extra
+# A stamp holds the pyproject.toml that was installed; it is written last, so an interrupted set-up starts again.
+
+find_python() {
+  for candidate in ${DISCREET_PYTHON:-} python3 python3.13 python3.12 python3.11 python; do
+    if command -v "$candidate" >/dev/null 2>&1 &&
+      "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+      command -v "$candidate"
+      return 0
+    fi
+  done
+  echo "discreet needs Python 3.11 or newer, and found none. Install one, or point DISCREET_PYTHON at it." >&2
+  return 1
+}
+
+ensure_environment() {
+  extra=$1
+  stamp=$root/.venv/installed-${extra:-core}.toml
+  cmp -s "$root/pyproject.toml" "$stamp" && return 0
+  python=$(find_python) || return 1
+  echo "Setting up the environment in $root/.venv (once, about a minute) …" >&2
+  # One set-up at a time: mkdir is atomic everywhere; a lock older than 20 minutes was left by a crash.
+  lock=$root/.venv.lock
+  while ! mkdir "$lock" 2>/dev/null; do
+    find "$lock" -maxdepth 0 -mmin +20 -exec rmdir {} \; 2>/dev/null
+    sleep 1
+  done
+  trap 'rmdir "$lock" 2>/dev/null' EXIT
+  trap 'exit 130' INT TERM
+  install_into_environment "$python" "$extra" || {
+    echo "Setting up failed; the lines above say why. Run the command again when it is mended." >&2
+    return 1
+  }
+  cp "$root/pyproject.toml" "$stamp"
+  rmdir "$lock"
+  trap - EXIT INT TERM
+}
+
+install_into_environment() {
+  target="$root${2:+[$2]}"
+  if command -v uv >/dev/null 2>&1; then
+    [ -x "$root/.venv/bin/python" ] || uv venv --quiet --python "$1" "$root/.venv" || return 1
+    uv pip install --quiet --python "$root/.venv/bin/python" --editable "$target"
+  else
+    # pip is checked for by itself: an interrupted `venv` leaves a python without one.
+    "$root/.venv/bin/python" -m pip --version >/dev/null 2>&1 || "$1" -m venv --clear "$root/.venv" || return 1
+    "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$target"
+  fi
+}
