@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 from .errors import InputError, SchemaError, did_you_mean
 
@@ -23,15 +24,35 @@ NEAREST = "nearest"
 PEEKABLE = ("levels", "edges", "missing")
 
 
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as the Python value it stands for; anything else unchanged."""
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
+def _first_twice(items: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for item in items:
+        if item in seen:
+            return item
+        seen.add(item)
+    return None
+
+
 def level_text(level: object) -> str:
     """The label of a level as it is written in files and queries: ``True`` → ``true``, ``3`` → ``3``."""
+    level = _plain(level)
     if isinstance(level, bool):
         return "true" if level else "false"
     return str(level)
 
 
+def _tidy(x: float) -> int | float:
+    """A whole number without its ``.0``, as people write it; beyond 2⁵³ the digits would be misleading."""
+    return int(x) if x.is_integer() and abs(x) <= 2**53 else x
+
+
 def _number_text(x: float) -> str:
-    return str(int(x)) if float(x).is_integer() else repr(float(x))
+    return repr(_tidy(x))
 
 
 @dataclass(frozen=True)
@@ -56,7 +77,8 @@ class Attribute:
     outside:
         Where a value outside the domain goes: the label of a level, or ``"nearest"`` (numeric only: the nearest bin).
         Default: ``other`` if there is one, else ``"nearest"`` for numbers, else ``missing``, else the first level.
-        An absent value goes to ``missing`` if there is one, else where values outside go (``"nearest"``: the first bin).
+        An absent value goes to ``missing`` if there is one, else where values outside go (with ``"nearest"``, to the
+        first bin).
     integer:
         For a numeric attribute: values are whole numbers, and so are those drawn within a bin.
     peeked:
@@ -75,17 +97,21 @@ class Attribute:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise SchemaError(f"an attribute needs a name that is a non-empty string, got {self.name!r}")
+        for key in ("levels", "edges", "peeked"):
+            if isinstance(getattr(self, key), str):
+                raise SchemaError(f"column {self.name!r}: {key} must be a list, got {getattr(self, key)!r}")
+        for key in ("missing", "other"):
+            if not isinstance(getattr(self, key), str | None):
+                raise SchemaError(f"column {self.name!r}: {key} must be a string, got {getattr(self, key)!r}")
         set_ = object.__setattr__
-        set_(self, "levels", tuple(self.levels))
-        set_(self, "edges", tuple(self.edges))
+        set_(self, "levels", tuple(map(_plain, self.levels)))
+        set_(self, "edges", tuple(map(_plain, self.edges)))
         set_(self, "peeked", frozenset(self.peeked))
         if self.edges:
             self._check_edges()
         else:
             self._check_levels()
-        labels = self.labels
-        if len(set(labels)) != len(labels):
-            twice = next(l for l in labels if labels.count(l) > 1)
+        if (twice := _first_twice(self.labels)) is not None:
             raise SchemaError(f"column {self.name!r}: the level {twice!r} is declared twice")
         if not self.outside:
             set_(self, "outside", self._default_outside())
@@ -105,11 +131,13 @@ class Attribute:
         if len(self.edges) < 2:
             raise SchemaError(f"column {self.name!r}: edges needs at least two numbers, got {list(self.edges)}")
         for e in self.edges:
-            if isinstance(e, bool) or not isinstance(e, int | float) or not math.isfinite(e):
+            if isinstance(e, bool) or not isinstance(e, int | float) or not abs(e) <= sys.float_info.max:
                 raise SchemaError(f"column {self.name!r}: edges must be finite numbers, got {e!r}")
+        # One form for equal edges, so that equal domains have equal fingerprints: 0, 0.0 and -0.0 are the same edge.
+        object.__setattr__(self, "edges", tuple(float(e) + 0.0 for e in self.edges))
         if any(a >= b for a, b in zip(self.edges, self.edges[1:], strict=False)):
             raise SchemaError(f"column {self.name!r}: edges must increase, got {list(self.edges)}")
-        if self.integer and any(not float(e).is_integer() for e in self.edges):
+        if self.integer and any(not e.is_integer() for e in self.edges):
             raise SchemaError(f"column {self.name!r} holds whole numbers, so its edges must be whole too")
 
     def _check_levels(self) -> None:
@@ -121,6 +149,8 @@ class Attribute:
                     f"column {self.name!r}: levels are strings, whole numbers or booleans, got {level!r}; "
                     "use edges = […] for real numbers"
                 )
+            if isinstance(level, int) and not -(2**63) <= level < 2**63:
+                raise SchemaError(f"column {self.name!r}: a whole number among the levels exceeds 64 bits")
         if len({type(level) for level in self.levels}) > 1:
             raise SchemaError(f"column {self.name!r}: levels must be all of one kind (strings, integers or booleans)")
         if self.integer:
@@ -136,6 +166,9 @@ class Attribute:
     @classmethod
     def categorical(cls, name: str, levels: Iterable[Level] | int, **options: Any) -> Attribute:
         """A column of categories; an integer k stands for the levels 0 … k − 1."""
+        levels = _plain(levels)
+        if isinstance(levels, str | bool):
+            raise SchemaError(f"column {name!r}: give a list of levels, or how many there are; got {levels!r}")
         return cls(name, tuple(range(levels)) if isinstance(levels, int) else tuple(levels), **options)
 
     @classmethod
@@ -151,9 +184,8 @@ class Attribute:
     def labels(self) -> tuple[str, ...]:
         """One label a cell, in code order: the levels or bins, then ``missing``, then ``other``."""
         if self.edges:
-            inner = [
-                f"[{_number_text(a)}, {_number_text(b)})" for a, b in zip(self.edges, self.edges[1:], strict=False)
-            ]
+            bins = zip(self.edges, self.edges[1:], strict=False)
+            inner = [f"[{_number_text(a)}, {_number_text(b)})" for a, b in bins]
             inner[-1] = inner[-1][:-1] + "]"
         else:
             inner = [level_text(level) for level in self.levels]
@@ -179,8 +211,7 @@ class Attribute:
             except ValueError:
                 x = math.nan
             if self.edges[0] <= x <= self.edges[-1]:
-                inner = sum(1 for e in self.edges[1:-1] if x >= e)
-                return inner
+                return sum(1 for e in self.edges[1:-1] if x >= e)
         raise InputError(f"column {self.name!r} has no level {text!r}{did_you_mean(text, self.labels)}")
 
     def value(self, code: int) -> Level | None:
@@ -193,7 +224,7 @@ class Attribute:
     @property
     def outside_code(self) -> int | None:
         """Code that receives values outside the domain; None means the nearest bin."""
-        return None if self.outside not in self._codes else self._codes[self.outside]
+        return self._codes.get(self.outside)
 
     @property
     def missing_code(self) -> int:
@@ -204,7 +235,7 @@ class Attribute:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema-file form, without the name and without what is default."""
-        out: dict[str, Any] = {"edges": list(self.edges)} if self.edges else {"levels": list(self.levels)}
+        out: dict[str, Any] = {"edges": [_tidy(e) for e in self.edges]} if self.edges else {"levels": list(self.levels)}
         for key in ("missing", "other"):
             if getattr(self, key) is not None:
                 out[key] = getattr(self, key)
@@ -257,9 +288,7 @@ class Domain:
         attributes = tuple(self.attributes)
         object.__setattr__(self, "attributes", attributes)
         index = {a.name: i for i, a in enumerate(attributes)}
-        if len(index) != len(attributes):
-            names = [a.name for a in attributes]
-            twice = next(n for n in names if names.count(n) > 1)
+        if (twice := _first_twice(a.name for a in attributes)) is not None:
             raise SchemaError(f"column {twice!r} is declared twice")
         object.__setattr__(self, "_index", index)
 
@@ -292,12 +321,8 @@ class Domain:
     def __contains__(self, name: object) -> bool:
         return name in self._index
 
-    @overload
-    def __getitem__(self, key: str) -> Attribute: ...
-    @overload
-    def __getitem__(self, key: Sequence[str]) -> Domain: ...
-    def __getitem__(self, key: str | Sequence[str]) -> Attribute | Domain:
-        return self.attributes[self.index(key)] if isinstance(key, str) else self.project(key)
+    def __getitem__(self, name: str) -> Attribute:
+        return self.attributes[self.index(name)]
 
     def index(self, name: str) -> int:
         """Position of a column; an unknown name is an error with a hint."""

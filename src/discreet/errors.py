@@ -45,6 +45,8 @@ class NotAReleaseError(DiscreetError):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for a public name that does not exist: ``"; did you mean 'smoke'?"``, or the known names when few."""
     known = [str(k) for k in known]
+    if len(name) > 200 or len(known) > 2000:  # looking for a near one would take seconds
+        return ""
     close = difflib.get_close_matches(name, known, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"

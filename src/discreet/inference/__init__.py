@@ -1,0 +1,1 @@
+"""Potentials in, beliefs out: exact inference, belief propagation, maxima and sampling."""

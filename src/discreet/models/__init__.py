@@ -1,0 +1,40 @@
+"""Models: values with one protocol over directed and undirected families.
+
+The first level of a binary column (code 0) stands for −1 in the Ising and binary families, the second for +1.
+"""
+
+from ..io.native import register_kind
+from . import generators
+from .answer import Answer, Assignment, Estimate
+from .base import Model
+from .bayesian import BayesianNetwork
+from .binary import BinaryMRF
+from .convert import to_binary, to_ising, to_markov, to_network, to_pairwise
+from .ising import IsingModel
+from .markov import MarkovRandomField
+from .pairwise import PairwiseModel
+from .polynomial import Polynomial
+from .records import Records
+
+for _family in (IsingModel, PairwiseModel, BinaryMRF, MarkovRandomField, BayesianNetwork):
+    register_kind(_family.kind, _family.from_archive)
+
+__all__ = [
+    "Answer",
+    "Assignment",
+    "BayesianNetwork",
+    "BinaryMRF",
+    "Estimate",
+    "IsingModel",
+    "MarkovRandomField",
+    "Model",
+    "PairwiseModel",
+    "Polynomial",
+    "Records",
+    "generators",
+    "to_binary",
+    "to_ising",
+    "to_markov",
+    "to_network",
+    "to_pairwise",
+]

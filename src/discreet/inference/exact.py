@@ -1,0 +1,146 @@
+"""Exact inference on a junction tree, compiled once per graph and run as often as wanted.
+
+>>> from discreet.domain import Domain
+>>> from discreet.factor import CliqueVector
+>>> domain = Domain.of({"a": 2, "b": 2, "c": 3})
+>>> potentials = CliqueVector.random(domain, [("a", "b"), ("b", "c")], 0)
+>>> beliefs = get_engine(domain, potentials.cliques).calibrate(potentials, {"c": 1})
+>>> beliefs.marginal(("a", "b")).exp().sum().round(12)
+np.float64(1.0)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..domain import Clique, Domain
+from ..errors import InputError
+from ..factor import Array, CliqueVector, Factor
+from ..graph import DEFAULT_MEMORY_LIMIT, Forecast, JunctionTree, triangulate
+from .calibrated import Calibrated
+from .evidence import Evidence, evidence_tables, impossible
+from .passes import calibrate_tables, check_numbers, maximise_buffer
+from .schedule import Loader, Placement, Schedule
+
+Potentials = CliqueVector | Mapping[Clique, Factor] | Mapping[Clique, npt.NDArray[np.float64]]
+"""Log tables by clique; names of a clique in domain order, each table optionally with leading batch axes."""
+
+
+class ExactEngine:
+    """A graph compiled for exact inference.
+
+    Parameters
+    ----------
+    domain, cliques:
+        The columns and the cliques that potentials may be given on (and any part of them).
+    memory_limit:
+        Bytes a calibration may take, batch included; more is refused before anything is allocated.
+    order:
+        An elimination order of all columns; found by heuristics when not given.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        cliques: Iterable[Iterable[str]],
+        *,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        order: Sequence[str] | None = None,
+    ) -> None:
+        self.domain = domain
+        self.cliques: tuple[Clique, ...] = tuple(domain.clique(c) for c in cliques)
+        self.memory_limit = memory_limit
+        self.tree: JunctionTree = triangulate(domain, self.cliques, order=order)
+        self.forecast: Forecast = self.tree.forecast()
+        self.forecast.check(memory_limit)
+        self.schedule = Schedule(self.tree)
+
+    def calibrate(
+        self, potentials: Potentials, evidence: Evidence | None = None, *, allow_impossible: bool = False
+    ) -> Calibrated:
+        """Beliefs of all cliques and the log-partition under these potentials and hard evidence.
+
+        Tables with leading batch axes, and evidence given as arrays of codes (−1: not observed), are answered all at
+        once; their batch shapes broadcast. Evidence of probability zero is an :class:`EvidenceError`, unless
+        ``allow_impossible``: then its log-partition is −∞ and its marginals are NaN.
+        """
+        load = self._load(potentials, evidence)
+        beliefs, log_partition, is_log = calibrate_tables(self.schedule, load)
+        if (log_partition == -np.inf).any():
+            if not allow_impossible:
+                raise impossible(self.domain, evidence, log_partition.reshape(load.batch))
+            beliefs[..., np.isneginf(log_partition)] = np.nan
+        return Calibrated(self.schedule, beliefs, is_log, log_partition.reshape(load.batch)[()], self.memory_limit)
+
+    def maximize(self, potentials: Potentials, evidence: Evidence | None = None) -> tuple[npt.NDArray[np.intp], Any]:
+        """The most probable codes ``(…batch, columns)`` and their log weights (max-product)."""
+        codes, weight = self._maximize(potentials, evidence)
+        if np.isneginf(weight).any():
+            raise impossible(self.domain, evidence, weight)
+        return codes, weight[()]
+
+    def _maximize(self, potentials: Potentials, evidence: Evidence | None) -> tuple[npt.NDArray[np.intp], Array]:
+        load = self._load(potentials, evidence)
+        buffer = load.everything()
+        check_numbers(np.maximum.reduce(buffer, axis=None))
+        codes, weight = maximise_buffer(self.schedule, buffer)
+        columns = np.stack([codes[name] for name in self.domain], axis=-1)
+        return columns.reshape((*load.batch, len(self.domain))), weight.reshape(load.batch)
+
+    def _load(self, potentials: Potentials, evidence: Evidence | None) -> Loader:
+        """Check the tables and the batch against the memory limit; nothing is computed yet."""
+        given: list[tuple[Clique, Any]] = list(potentials.items())
+        if evidence:
+            given.extend(evidence_tables(self.domain, evidence).items())
+        placed: list[tuple[Placement, Array]] = []
+        batches: set[tuple[int, ...]] = set()
+        for clique, table in given:
+            values = table.values if isinstance(table, Factor) else np.asarray(table, dtype=np.float64)
+            place = self.schedule.placement(clique)
+            if values.shape != place.shape:
+                own = values.ndim - len(place.shape)
+                if own < 0 or values.shape[own:] != place.shape:
+                    wanted = ", ".join(map(str, place.shape))
+                    raise InputError(
+                        f"the potential on {clique} needs a table of shape (…, {wanted}), got {values.shape}"
+                    )
+                batches.add(values.shape[:own])
+            placed.append((place, values))
+        batch = _broadcast(batches)
+        if batch:
+            self.tree.forecast(math.prod(batch)).check(self.memory_limit)
+        return Loader(self.schedule, placed, batch)
+
+
+def _broadcast(batches: set[tuple[int, ...]]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*batches)
+    except ValueError:
+        raise InputError(f"the batch shapes {sorted(batches)} of potentials and evidence do not broadcast") from None
+
+
+@lru_cache(maxsize=64)
+def _cached_engine(domain: Domain, cliques: tuple[Clique, ...], memory_limit: int) -> ExactEngine:
+    return ExactEngine(domain, cliques, memory_limit=memory_limit)
+
+
+def get_engine(
+    domain: Domain, cliques: Iterable[Iterable[str]], *, memory_limit: int = DEFAULT_MEMORY_LIMIT
+) -> ExactEngine:
+    """The engine for this graph, compiled at the first call and remembered."""
+    return _cached_engine(domain, tuple(tuple(c) for c in cliques), memory_limit)
+
+
+def log_partition_and_gradient(
+    domain: Domain, potentials: CliqueVector, *, memory_limit: int = DEFAULT_MEMORY_LIMIT
+) -> tuple[Any, CliqueVector]:
+    """log Z and its gradient, which is the vector of the cliques' marginal probabilities (out of log space)."""
+    beliefs = get_engine(domain, potentials.cliques, memory_limit=memory_limit).calibrate(potentials)
+    gradient = {c: Factor(f.domain, beliefs.probabilities(c)) for c, f in potentials.items()}
+    return beliefs.log_partition, CliqueVector(domain, gradient)

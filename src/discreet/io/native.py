@@ -1,0 +1,76 @@
+"""Saving and loading models in the native format; each family of models registers its kind here.
+
+The header has the keys ``format``, ``version``, ``kind``, ``domain`` (the schema form), ``card`` (the release card, or
+null for a model that is not a release), ``model`` (what the kind needs besides arrays) and ``arrays``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from ..errors import DiscreetError, FileFormatError, InputError, did_you_mean
+from .archive import AnyArray, read_archive, write_archive
+from .atomic import PathLike
+from .limits import DEFAULT_LIMITS, Limits
+from .reading import shown
+
+_KEYS = ("format", "version", "kind", "domain", "card", "model", "arrays")
+_LONGEST_REASON = 500
+
+
+class Archivable(Protocol):
+    """What a model must offer to be saved."""
+
+    def to_archive(self) -> tuple[dict[str, Any], dict[str, AnyArray]]: ...
+
+
+Loader = Callable[[dict[str, Any], dict[str, AnyArray]], Any]
+_loaders: dict[str, Loader] = {}
+
+
+def register_kind(kind: str, loader: Loader) -> None:
+    """Make files of this kind loadable; ``loader(header, arrays)`` is usually a class's ``from_archive``."""
+    if _loaders.get(kind, loader) != loader:
+        raise InputError(f"the kind {kind!r} is registered already")
+    _loaders[kind] = loader
+
+
+def save_model(model: Archivable, path: PathLike) -> None:
+    """Write a model to a file: deterministic bytes, there completely or not at all."""
+    header, arrays = model.to_archive()
+    unknown = sorted(set(header) - set(_KEYS))
+    if unknown or not isinstance(header.get("kind"), str):
+        raise InputError(f"a model's header has the keys {', '.join(_KEYS)}; got {', '.join(header)}")
+    write_archive(path, {"kind": header["kind"], "domain": None, "card": None, "model": {}, **header}, arrays)
+
+
+def load_model(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
+    """Read a model; the class follows from the file. The file may come from anywhere: see :func:`read_archive`."""
+    header, arrays = read_archive(source, limits)
+    try:
+        loader = _loader(header)
+        return loader(header, arrays)
+    except (DiscreetError, KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        # The bytes are sound and the header is JSON, but they do not describe a model.
+        reason = str(error) if isinstance(error, DiscreetError) else f"{type(error).__name__}: {error}"
+        raise FileFormatError(f"cannot read {shown(source)}: {reason[:_LONGEST_REASON]}") from error
+
+
+def _loader(header: Mapping[str, Any]) -> Loader:
+    for key in header:
+        if key not in _KEYS:
+            raise FileFormatError(f"its header has the unknown key {key[:60]!r}")
+    for key in ("domain", "card", "model"):
+        if not isinstance(header.get(key), dict | None):
+            raise FileFormatError(f"its header has {key} = {str(header[key])[:60]!r}, which is not an object")
+    kind = header.get("kind")
+    if kind not in _loaders:
+        # The families register themselves when they are imported; not at the top, because they import this module.
+        importlib.import_module("discreet.models")
+    if not isinstance(kind, str) or kind not in _loaders:
+        raise FileFormatError(
+            f"it holds a {str(kind)[:60]!r}, which is no kind of model{did_you_mean(str(kind), _loaders)}"
+        )
+    return _loaders[kind]

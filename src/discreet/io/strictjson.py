@@ -1,0 +1,97 @@
+"""JSON for headers: bounded before it is parsed, without duplicate keys, NaN, infinities or broken Unicode."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from ..errors import FileFormatError, InputError
+from .limits import DEFAULT_LIMITS, Limits
+
+# A string that never ends is consumed as well, so that the scan stays linear on any input.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_LONGEST_INTEGER = 40
+
+
+def dump_json(value: Any, limits: Limits = DEFAULT_LIMITS) -> bytes:
+    """Readable UTF-8 JSON in the order of the given dictionaries; what cannot be read back is refused here."""
+    try:
+        data = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8") + b"\n"
+    except UnicodeEncodeError as error:
+        raise InputError(f"a name or label is not valid Unicode: {error.object[:60]!r}") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"the header cannot be written as JSON: {error}") from None
+    try:
+        parse_json(data, limits)
+    except FileFormatError as error:
+        raise InputError(f"this would make a file that cannot be read back: {error}") from None
+    return data
+
+
+def parse_json(data: bytes, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:
+    """Parse a JSON object. Size, depth and number of values are bounded before any of it is built."""
+    if len(data) > limits.header_bytes:
+        raise FileFormatError(f"its header has {len(data):,} bytes, more than the limit of {limits.header_bytes:,}")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"its header is not UTF-8 text (byte {error.start})") from None
+    _check_structure(data, limits)
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_bounded_integer,
+        )
+        json.dumps(value, ensure_ascii=False).encode("utf-8")  # refuses lone surrogates, which no terminal can print
+    except json.JSONDecodeError as error:
+        raise FileFormatError(f"its header is not JSON: {error.msg} (line {error.lineno}, {error.colno})") from None
+    except UnicodeEncodeError:
+        raise FileFormatError("its header holds text that is not valid Unicode") from None
+    if not isinstance(value, dict):
+        raise FileFormatError(f"its header is a {type(value).__name__}, not a JSON object")
+    return value
+
+
+def _check_structure(data: bytes, limits: Limits) -> None:
+    bare = np.frombuffer(_STRING.sub(b"", data), dtype=np.uint8)
+    opening = (bare == ord("[")) | (bare == ord("{"))
+    closing = (bare == ord("]")) | (bare == ord("}"))
+    depth = int(np.cumsum(opening.astype(np.int32) - closing.astype(np.int32)).max(initial=0))
+    if depth > limits.header_depth:
+        raise FileFormatError(f"its header is nested {depth} deep, more than the limit of {limits.header_depth}")
+    values = int(np.count_nonzero(opening) + np.count_nonzero(bare == ord(",")))
+    if values > limits.header_values:
+        raise FileFormatError(f"its header holds {values:,} values, more than the limit of {limits.header_values:,}")
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in out:
+            raise FileFormatError(f"its header gives the key {key[:60]!r} twice")
+        out[key] = value
+    return out
+
+
+def _no_constant(text: str) -> Any:
+    raise FileFormatError(f"its header holds {text}, which is not a number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise FileFormatError(f"its header holds the number {text[:40]}, which is too large")
+    return number
+
+
+def _bounded_integer(text: str) -> int:
+    if len(text) > _LONGEST_INTEGER:
+        raise FileFormatError(f"its header holds an integer of {len(text)} digits")
+    return int(text)

@@ -1,0 +1,231 @@
+"""Answers: what a model says to a question, as labelled tables that read well in a terminal and travel as frames."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Level, level_text
+from ..errors import InputError, did_you_mean
+from ..language import quoted
+
+SHOWN_ROWS = 24
+SHOWN_COLUMNS = 8
+
+
+class Estimate(float):
+    """A number that was estimated by sampling; it carries its standard error."""
+
+    standard_error: float
+
+    def __new__(cls, value: float, standard_error: float) -> Estimate:
+        number = super().__new__(cls, value)
+        number.standard_error = float(standard_error)
+        return number
+
+    def __repr__(self) -> str:
+        return f"{float(self):.6g} ± {self.standard_error:.2g}"
+
+    def __reduce__(self) -> tuple[type[Estimate], tuple[float, float]]:
+        return Estimate, (float(self), self.standard_error)
+
+
+def _title(kind: str, targets: Iterable[str], given: Iterable[str]) -> str:
+    condition = ", ".join(given)
+    return f"{kind}({', '.join(targets)}{' | ' + condition if condition else ''})"
+
+
+def _terms(levels: Mapping[str, str]) -> list[str]:
+    return [f"{quoted(name)}={quoted(label, is_level=True)}" for name, label in levels.items()]
+
+
+def _probability_text(p: float) -> str:
+    if math.isnan(p):
+        return "undefined"
+    if p and p < 1e-4:
+        return f"{p:.3e}"
+    return f"{p:.6f}"
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A table of probabilities with a label on every cell.
+
+    Parameters
+    ----------
+    names, labels:
+        One name and one tuple of labels an axis.
+    probabilities:
+        The table, one axis a name; a plain number when every target of the question was fixed to a level.
+    given:
+        The condition of the question, by label; the columns of a conditional table that are conditioned on but not
+        fixed are axes of the table, and listed in ``given_names``.
+    event:
+        Targets of the question that were fixed to a level: ``P(dysp=yes)``.
+    method, reason:
+        How the numbers came about (``"exact"``, ``"loopy"``, ``"gibbs"``) and why that way.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[tuple[str, ...], ...]
+    probabilities: NDArray[np.float64]
+    given: Mapping[str, str] = field(default_factory=dict)
+    event: Mapping[str, str] = field(default_factory=dict)
+    given_names: tuple[str, ...] = ()
+    method: str = "exact"
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        table = np.array(self.probabilities, dtype=np.float64)
+        table.flags.writeable = False
+        object.__setattr__(self, "probabilities", table)
+        if table.shape != tuple(len(labels) for labels in self.labels) or len(self.labels) != len(self.names):
+            raise InputError(f"an answer over {self.names} cannot have a table of shape {table.shape}")
+
+    @property
+    def title(self) -> str:
+        """The question in the query language."""
+        targets = [quoted(n) for n in self.names if n not in self.given_names] + _terms(self.event)
+        return _title("P", targets, [*map(quoted, self.given_names), *_terms(self.given)])
+
+    # -- reading numbers out -------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: object) -> float:
+        """One probability, by the labels of its axes in order or by a mapping: ``answer["yes", 3]``."""
+        if isinstance(key, Mapping):
+            if set(key) != set(self.names):
+                raise InputError(f"{self.title}: give a level for each of {list(self.names)}, got {list(key)}")
+            chosen: tuple[object, ...] = tuple(key[name] for name in self.names)
+        else:
+            chosen = key if isinstance(key, tuple) else (key,)
+        if len(chosen) != len(self.names):
+            raise InputError(f"{self.title} has {len(self.names)} axes {list(self.names)}, got {len(chosen)} levels")
+        return float(self.probabilities[tuple(map(self._position, range(len(chosen)), chosen))])
+
+    def _position(self, axis: int, label: object) -> int:
+        text = level_text(label)
+        try:
+            return self.labels[axis].index(text)
+        except ValueError:
+            hint = did_you_mean(text, self.labels[axis])
+            raise InputError(f"column {self.names[axis]!r} has no level {text!r}{hint}") from None
+
+    def __float__(self) -> float:
+        if self.probabilities.ndim:
+            raise InputError(f"{self.title} is a table of shape {self.probabilities.shape}, not one number")
+        return float(self.probabilities)
+
+    def __iter__(self) -> Iterator[tuple[tuple[str, ...], float]]:
+        """Cells in order: (labels, probability)."""
+        for index in np.ndindex(self.probabilities.shape):
+            yield self._labels_at(index), float(self.probabilities[index])
+
+    def __len__(self) -> int:
+        return int(self.probabilities.size)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.probabilities, dtype=dtype)
+
+    def _labels_at(self, index: tuple[int, ...]) -> tuple[str, ...]:
+        return tuple(labels[i] for labels, i in zip(self.labels, index, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain value for JSON: the question, its cells and how they were computed."""
+        return {
+            "question": self.title,
+            "names": list(self.names),
+            "cells": [{"levels": list(labels), "probability": p} for labels, p in self],
+            "method": self.method,
+        }
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """One row a cell, a column a name and the column ``probability``, as pandas, polars or pyarrow."""
+        cells = list(self)
+        columns: dict[str, list[Any]] = {n: [labels[axis] for labels, _ in cells] for axis, n in enumerate(self.names)}
+        columns["probability" if "probability" not in columns else "P"] = [p for _, p in cells]
+        return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+
+    # -- showing -------------------------------------------------------------------------------------------------
+
+    def _rows(self) -> tuple[list[str], list[list[str]], int]:
+        """Header, body and how many cells or lines were left out."""
+        table = self.probabilities
+        if table.ndim == 2 and 1 < table.shape[1] <= SHOWN_COLUMNS:
+            head = [self.names[0], *(f"{self.names[1]}={label}" for label in self.labels[1])]
+            lines = [[l, *map(_probability_text, row)] for l, row in zip(self.labels[0], table, strict=True)]
+        else:
+            head = [*self.names, "probability"]
+            some = np.ndindex(table.shape)
+            lines = [[*self._labels_at(i), _probability_text(float(table[i]))] for i, _ in zip(some, range(10_000))]  # noqa: B905
+        left_out = (table.size if head[-1] == "probability" else len(lines)) - min(len(lines), SHOWN_ROWS)
+        return head, lines[:SHOWN_ROWS], left_out
+
+    def __repr__(self) -> str:
+        note = "" if self.method == "exact" else f"   [{self.method}]"
+        if not self.names:
+            return f"{self.title} = {_probability_text(float(self))}{note}"
+        head, lines, left_out = self._rows()
+        labelled = 1 if head[-1] != "probability" else len(head) - 1
+        width = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
+        text = [self.title + note]
+        for row in [head, *lines]:
+            cells = [
+                c.ljust(w) if i < labelled else c.rjust(w) for i, (c, w) in enumerate(zip(row, width, strict=True))
+            ]
+            text.append(("  " + "  ".join(cells)).rstrip())
+        if left_out:
+            text.append(f"  … and {left_out} more; to_frame() has them all")
+        return "\n".join(text)
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment(Mapping[str, Level]):
+    """The most probable values of some columns: a mapping from names to levels, with its probability.
+
+    ``log_probability`` is that of the assignment given the condition; NaN when the method could not tell.
+    """
+
+    values_: Mapping[str, Level]
+    log_probability: float
+    given: Mapping[str, str] = field(default_factory=dict)
+    method: str = "exact"
+    reason: str = ""
+
+    def __getitem__(self, name: str) -> Level:
+        return self.values_[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_)
+
+    def __len__(self) -> int:
+        return len(self.values_)
+
+    @property
+    def probability(self) -> float:
+        return math.exp(self.log_probability)
+
+    @property
+    def title(self) -> str:
+        """The question in the query language."""
+        return _title("MAP", map(quoted, self.values_), _terms(self.given))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain value for JSON."""
+        return {
+            "question": self.title,
+            "assignment": dict(self.values_),
+            "log_probability": self.log_probability,
+            "method": self.method,
+        }
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.values_), default=0)
+        lines = [f"  {name.ljust(width)} = {level_text(value)}" for name, value in self.values_.items()]
+        note = "" if self.method == "exact" else f"   [{self.method}]"
+        return "\n".join([f"{self.title}{note}", *lines, f"  probability {_probability_text(self.probability)}"])

@@ -1,0 +1,279 @@
+"""What every model can do: one protocol over potentials, with the engine behind it."""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import language
+from ..domain import Clique, Domain
+from ..errors import InputError
+from ..factor import CliqueVector
+from ..graph import DEFAULT_MEMORY_LIMIT, Forecast
+from ..io.native import save_model
+from . import divergence, plotting, queries, sampling
+from .answer import Answer, Assignment, Estimate
+from .checks import edges_of
+from .encoding import encode
+from .records import RandomState, Records
+
+Given = Mapping[str, object]
+
+
+class Model(ABC):
+    """A distribution over the records of a domain; a value, never changed after it is made.
+
+    Columns and levels are spoken of by name and label everywhere: ``model.marginal("lung", {"smoke": "yes"})``. With
+    ``method="auto"`` answers are exact when the forecast allows it, and say what was done.
+    """
+
+    kind: ClassVar[str]
+    directed: ClassVar[bool] = False
+    domain: Domain
+    card: Mapping[str, Any] | None
+
+    if TYPE_CHECKING:  # a property of most families and a parameter of one, so the base class defines neither
+
+        @property
+        def potentials(self) -> CliqueVector:
+            """Log tables on cliques that cover all columns; their sum is log P plus :attr:`log_partition`."""
+
+    # -- graph ---------------------------------------------------------------------------------------------------
+
+    @property
+    def cliques(self) -> tuple[Clique, ...]:
+        """The columns of each potential."""
+        return self.potentials.cliques
+
+    @cached_property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of columns that interact directly; (parent, child) when directed."""
+        return edges_of(self.domain, self.cliques)
+
+    @property
+    def graph(self) -> Any:
+        """The dependency graph as a networkx ``Graph`` (``DiGraph`` when directed)."""
+        import networkx as nx  # slow to import, and most uses of a model never need it
+
+        graph = nx.DiGraph() if self.directed else nx.Graph()
+        graph.add_nodes_from(self.domain.names)
+        graph.add_edges_from(self.edges)
+        return graph
+
+    def markov_blanket(self, name: str) -> tuple[str, ...]:
+        """The columns that make ``name`` independent of all the others, in domain order."""
+        self.domain.index(name)
+        return self.domain.clique({a if b == name else b for a, b in self.edges if name in (a, b)})
+
+    @cached_property
+    def forecast(self) -> Forecast:
+        """What exact inference on this graph costs, known before any of it is done."""
+        return queries.forecast(self)
+
+    # -- probability of records ----------------------------------------------------------------------------------
+
+    @cached_property
+    def log_partition(self) -> float:
+        """log Z, the logarithm of the sum of exp(potentials) over all records; exact, or refused by the forecast."""
+        return queries.log_partition(self)
+
+    def estimate_log_partition(self, *, random_state: RandomState = None, **options: Any) -> Estimate:
+        """log Z by annealed importance sampling, with its standard error: for graphs that are too wide."""
+        return queries.estimate_log_partition(self, random_state, **options)
+
+    def log_weight(self, records: object) -> NDArray[np.float64]:
+        """log P(record) + log Z for each record: needs no inference at all."""
+        codes = encode(records, self.domain)
+        out = np.zeros(len(codes))
+        for clique, factor in self.potentials.items():
+            out += factor.values[tuple(codes[:, self.domain.index(name)] for name in clique)]
+        return out
+
+    def log_prob(self, records: object, *, log_partition: float | None = None) -> NDArray[np.float64]:
+        """log P(record) for each record: codes (n, p), a frame with labels, a mapping of columns, or ``Records``.
+
+        When the graph is too wide for the exact log Z, pass ``log_partition=model.estimate_log_partition()``.
+        """
+        return self.log_weight(records) - float(self.log_partition if log_partition is None else log_partition)
+
+    def full_conditional(self, name: str, records: object) -> NDArray[np.float64]:
+        """P(name = · | all other columns of the record), an array (n, levels); the record's own value does not matter.
+
+        Needs only the potentials around ``name``: no inference, and no look at whether the others are possible.
+        """
+        codes = encode(records, self.domain)
+        out = np.zeros((len(codes), self.domain[name].size))
+        for clique, factor in self.potentials.items():
+            if name in clique:
+                moved = np.moveaxis(factor.values, clique.index(name), -1)
+                out += moved[tuple(codes[:, self.domain.index(n)] for n in clique if n != name)]
+        highest = out.max(axis=1, keepdims=True)
+        if np.any(np.isneginf(highest)):
+            raise InputError(f"a record is impossible whatever its value of {name!r}, so nothing can be said given it")
+        weights = np.exp(out - highest)
+        normalised: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+        return normalised
+
+    # -- questions -----------------------------------------------------------------------------------------------
+
+    def marginal(
+        self,
+        names: Iterable[str] | str,
+        given: Given | None = None,
+        *,
+        method: str = "auto",
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        **options: Any,
+    ) -> Answer:
+        """P(names | given) as a labelled table with its axes in the order of ``names``.
+
+        ``method`` is ``"exact"``, ``"loopy"``, ``"gibbs"`` or ``"auto"``; the options go to the approximate methods.
+        """
+        return queries.marginal(self, names, given, method, memory_limit, options)
+
+    def conditional(self, names: Iterable[str] | str, given: Given | Iterable[str] | str, **how: Any) -> Answer:
+        """P(names | given): at given levels (a mapping), or the whole conditional table (names).
+
+        In a conditional table the columns conditioned on come first, and rows that cannot happen are NaN.
+        """
+        if isinstance(given, Mapping):
+            return self.marginal(names, given, **how)
+        return queries.conditional_table(self, names, given, how)
+
+    def probability(self, event: Given, given: Given | None = None, **how: Any) -> float:
+        """P(event | given), one number: ``model.probability({"lung": "yes"}, {"smoke": "yes"})``."""
+        return float(queries.event(self, (), event, given, how))
+
+    def map(
+        self,
+        names: Iterable[str] | str | None = None,
+        given: Given | None = None,
+        *,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    ) -> Assignment:
+        """The most probable joint value of ``names`` (of all columns not given, by default), others summed out."""
+        return queries.most_probable_values(self, names, given, memory_limit)
+
+    def most_probable(
+        self, k: int, given: Given | None = None, *, memory_limit: int = DEFAULT_MEMORY_LIMIT
+    ) -> list[Assignment]:
+        """The k most probable joint values of all columns that are not given, best first."""
+        return queries.most_probable(self, k, given, memory_limit)
+
+    def ask(self, text: str, **how: Any) -> Answer | Assignment:
+        """Answer a question in the query language: ``P(lung, bronc | smoke=yes)``, ``MAP(lung, tub | xray=yes)``."""
+        question = language.resolve(language.parse(text), self.domain)
+        return queries.ask(self, question, how)
+
+    # -- samples -------------------------------------------------------------------------------------------------
+
+    def sample(
+        self,
+        n: int,
+        random_state: RandomState = None,
+        *,
+        given: Given | None = None,
+        method: str = "auto",
+        within_bins: bool = False,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        **options: Any,
+    ) -> Records:
+        """Draw ``n`` records, with the original labels and column order.
+
+        ``method``: ``"exact"`` draws independent records; ``"rounded"`` rounds expected counts instead of drawing them
+        (less variance, records not independent); ``"gibbs"`` approximates on graphs that are too wide; ``"auto"``
+        is exact if the forecast allows it. ``within_bins`` draws binned numbers uniformly within their bins.
+        """
+        return sampling.sample(self, n, random_state, given, method, within_bins, memory_limit, options)
+
+    # -- divergences ---------------------------------------------------------------------------------------------
+
+    def entropy(self, *, samples: int | None = None, random_state: RandomState = None) -> float:
+        """Shannon entropy in nats: exact, or with ``samples`` an :class:`Estimate` with its standard error."""
+        return divergence.entropy(self, samples, random_state)
+
+    def kl(self, other: Model, *, samples: int | None = None, random_state: RandomState = None) -> float:
+        """KL(self ‖ other) in nats: exact, or with ``samples`` an :class:`Estimate`; ∞ if other calls impossible what
+        can happen here."""
+        return divergence.kl(self, other, samples, random_state)
+
+    # -- other forms ---------------------------------------------------------------------------------------------
+
+    def edge_strength(self) -> dict[tuple[str, str], float]:
+        """A number for each edge, used for drawing: here the mutual information of its ends, in nats."""
+        return queries.mutual_information(self)
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the graph, thicker edges for stronger interactions; returns the matplotlib ``Axes``."""
+        return plotting.draw(self, ax, **options)
+
+    def with_card(self, card: Mapping[str, Any] | None) -> Self:
+        """The same model carrying another release card, or none."""
+        return replace(self, card=card)  # type: ignore[type-var]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the native file: one zip with a JSON header and raw arrays; deterministic bytes."""
+        save_model(self, path)
+
+    def to_archive(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Header and arrays of the native file."""
+        model, arrays = self._to_archive()
+        card = None if self.card is None else dict(self.card)
+        return {"kind": self.kind, "domain": self.domain.to_dict(), "card": card, "model": model}, arrays
+
+    @abstractmethod
+    def _to_archive(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What the family needs besides the domain and the card."""
+
+    @classmethod
+    @abstractmethod
+    def from_archive(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """The inverse of :meth:`to_archive`."""
+
+    # -- for families --------------------------------------------------------------------------------------------
+
+    def _relevant(self, names: Iterable[str]) -> CliqueVector:
+        """Potentials that suffice for questions about ``names``; families that know better leave some out."""
+        return self.potentials
+
+    def _sample_forward(self, n: int, rng: np.random.Generator, rounded: bool) -> NDArray[Any] | None:
+        """Codes drawn without inference, or None when the family has no such way."""
+        return None
+
+    @cached_property
+    def _calibrated(self) -> Any:
+        """Beliefs without evidence, computed once: most questions start here."""
+        return queries.calibrate(self)
+
+    def __eq__(self, other: object) -> bool:
+        """Same family, domain, card and parameters, to the last bit."""
+        if type(self) is not type(other) or not isinstance(other, Model):
+            return NotImplemented
+        (header, arrays), (header_, arrays_) = self.to_archive(), other.to_archive()
+        same = header == header_ and arrays.keys() == arrays_.keys()
+        return same and all(np.array_equal(arrays[key], arrays_[key]) for key in arrays)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.domain.fingerprint, self.edges))
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        """Copies and worker processes get the parameters, not the cached beliefs."""
+        return type(self).from_archive, self.to_archive()
+
+    def __repr__(self) -> str:
+        arrow = "→" if self.directed else "–"
+        shown = ", ".join(f"{a}{arrow}{b}" for a, b in self.edges[:4]) + (", …" if len(self.edges) > 4 else "")
+        levels = sorted(set(self.domain.shape))
+        size = f"{levels[0]}" if len(levels) == 1 else f"{levels[0]}–{levels[-1]}" if levels else "no"
+        text = f"{type(self).__name__}: {len(self.domain)} columns of {size} levels, {len(self.edges)} edges"
+        text += f" ({shown})" if shown else ""
+        width = getattr(self, "width", math.nan)
+        return text + (f", λ = {width:.4g}" if math.isfinite(width) else "") + (", a release" if self.card else "")

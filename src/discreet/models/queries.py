@@ -1,0 +1,230 @@
+"""Questions to a model: labels in, the engine's arithmetic, labels out.
+
+The order of preference when the method is left open: beliefs computed before; exact inference on the whole graph; exact
+elimination on the part of the graph that matters to this question; an approximation, which the answer then names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..domain import Clique, Domain, Level
+from ..errors import CostError, InputError
+from ..factor import Factor
+from ..graph import DEFAULT_MEMORY_LIMIT, Forecast, triangulate
+from ..inference.annealed import annealed_log_partition
+from ..inference.auto import infer
+from ..inference.elimination import eliminate
+from ..inference.exact import get_engine
+from ..inference.maximum import map_assignment, marginal_map
+from ..inference.maximum import most_probable as best_codes
+from ..language import Resolved
+from .answer import Answer, Assignment, Estimate
+
+if TYPE_CHECKING:
+    from .base import Given, Model
+
+METHODS = ("auto", "exact", "loopy", "gibbs")
+
+
+def check_method(method: str, known: tuple[str, ...] = METHODS) -> None:
+    if method not in known:
+        raise InputError(f"method must be one of {', '.join(map(repr, known))}; got {method!r}")
+
+
+def check_names(domain: Domain, names: Iterable[str] | str) -> Clique:
+    """Names as a tuple in the order given; unknown ones and repetitions are errors."""
+    chosen = (names,) if isinstance(names, str) else tuple(names)
+    domain.clique(chosen)
+    return chosen
+
+
+def evidence_codes(domain: Domain, given: Given | None, asked: Iterable[str] = ()) -> dict[str, int]:
+    """The condition as codes; a column that is also asked about is an error."""
+    evidence = {name: domain[name].code(label) for name, label in (given or {}).items()}
+    both = [name for name in asked if name in evidence]
+    if both:
+        raise InputError(f"column {both[0]!r} is both asked about and given; leave it out of one of them")
+    return evidence
+
+
+def labels_of(domain: Domain, codes: Mapping[str, int]) -> dict[str, str]:
+    return {name: domain[name].labels[code] for name, code in codes.items()}
+
+
+def values_of(domain: Domain, codes: Mapping[str, int]) -> dict[str, Level]:
+    """Levels with their own type; bins, missing and other by label."""
+    found = {name: domain[name].value(code) for name, code in codes.items()}
+    return {name: domain[name].labels[codes[name]] if value is None else value for name, value in found.items()}
+
+
+# -- marginals -------------------------------------------------------------------------------------------------------
+
+
+def forecast(model: Model) -> Forecast:
+    """Read off the compiled engine when the graph is small enough to have one, so that it is triangulated once."""
+    try:
+        return get_engine(model.domain, model.cliques).forecast
+    except CostError:
+        return triangulate(model.domain, model.cliques).forecast()
+
+
+def calibrate(model: Model, evidence: Mapping[str, int] | None = None, limit: int = DEFAULT_MEMORY_LIMIT) -> Any:
+    """Exact beliefs on the whole graph, or a CostError."""
+    if model.forecast.bytes > limit:
+        model.forecast.check(limit)
+    return get_engine(model.domain, model.cliques, memory_limit=limit).calibrate(model.potentials, evidence)
+
+
+def log_partition(model: Model) -> float:
+    return float(model._calibrated.log_partition)
+
+
+def _exact_marginal(model: Model, names: Clique, evidence: Mapping[str, int], limit: int) -> tuple[Factor, str]:
+    """Log-probabilities and how they were found; CostError when neither way fits."""
+    if model.forecast.bytes <= limit:
+        beliefs = calibrate(model, evidence, limit) if evidence else model._calibrated
+        return beliefs.marginal(names), "junction tree"
+    relevant = model._relevant({*names, *evidence})
+    result = eliminate(relevant.domain, relevant, names, evidence, memory_limit=limit)
+    return result.factor.normalize(), "variable elimination of the part of the graph that matters here"
+
+
+def marginal_factor(
+    model: Model, names: Clique, evidence: Mapping[str, int], method: str, limit: int, options: Mapping[str, Any]
+) -> tuple[Factor, str, str]:
+    """Log-probabilities over ``names`` in that order, the method used and the reason for it."""
+    check_method(method)
+    if method in ("auto", "exact"):
+        try:
+            factor, reason = _exact_marginal(model, names, evidence, limit)
+            return factor, "exact", reason
+        except CostError:
+            if method == "exact":
+                raise
+    relevant = model._relevant({*names, *evidence})
+    beliefs = infer(relevant.domain, relevant, method=method, evidence=evidence, memory_limit=limit, **options)
+    return beliefs.marginal(names), beliefs.method, beliefs.reason
+
+
+def marginal(
+    model: Model, names: Iterable[str] | str, given: Given | None, method: str, limit: int, options: Mapping[str, Any]
+) -> Answer:
+    chosen = check_names(model.domain, names)
+    evidence = evidence_codes(model.domain, given, chosen)
+    factor, used, reason = marginal_factor(model, chosen, evidence, method, limit, options)
+    return Answer(
+        chosen,
+        tuple(model.domain[name].labels for name in chosen),
+        factor.exp(),
+        given=labels_of(model.domain, evidence),
+        method=used,
+        reason=reason,
+    )
+
+
+def conditional_table(
+    model: Model, names: Iterable[str] | str, given: Iterable[str] | str, how: Mapping[str, Any]
+) -> Answer:
+    """P(names | given) for every level of the columns given, which are the first axes."""
+    chosen, above = check_names(model.domain, names), check_names(model.domain, given)
+    joint = model.marginal((*above, *chosen), **how)
+    axes = tuple(range(len(above), len(above) + len(chosen)))
+    total = joint.probabilities.sum(axis=axes, keepdims=True)
+    table = np.divide(joint.probabilities, total, out=np.full(joint.probabilities.shape, np.nan), where=total > 0)
+    return Answer(joint.names, joint.labels, table, given_names=above, method=joint.method, reason=joint.reason)
+
+
+def event(model: Model, names: Clique, fixed: Given, given: Given | None, how: Mapping[str, Any]) -> Answer:
+    """P(names, fixed | given): a table over ``names`` at the levels that the other targets are fixed to."""
+    codes = evidence_codes(model.domain, fixed, names)
+    full = model.marginal((*names, *codes), given, **how)
+    at: tuple[Any, ...] = (..., *codes.values())
+    table = full.probabilities[at]
+    return Answer(
+        names,
+        full.labels[: len(names)],
+        table,
+        given=full.given,
+        event=labels_of(model.domain, codes),
+        method=full.method,
+        reason=full.reason,
+    )
+
+
+def mutual_information(model: Model) -> dict[tuple[str, str], float]:
+    """Of the two ends of every edge, in nats."""
+    fits = model.forecast.bytes <= DEFAULT_MEMORY_LIMIT
+    beliefs = model._calibrated if fits else infer(model.domain, model.potentials, random_state=0)
+    out = {}
+    for a, b in model.edges:
+        p = beliefs.marginal((a, b)).exp()
+        independent = np.outer(p.sum(axis=1), p.sum(axis=0))
+        ratio = np.divide(p, independent, out=np.ones_like(p), where=p > 0)
+        out[a, b] = max(float((p * np.log(ratio)).sum()), 0.0)
+    return out
+
+
+# -- maxima ----------------------------------------------------------------------------------------------------------
+
+
+def most_probable_values(
+    model: Model, names: Iterable[str] | str | None, given: Given | None, limit: int
+) -> Assignment:
+    domain = model.domain
+    evidence = evidence_codes(domain, given, () if names is None else check_names(domain, names))
+    chosen = tuple(n for n in domain if n not in evidence) if names is None else check_names(domain, names)
+    if len(chosen) + len(evidence) == len(domain):
+        found = map_assignment(domain, model.potentials, evidence, memory_limit=limit)
+    else:
+        relevant = model._relevant({*chosen, *evidence})
+        found = marginal_map(relevant.domain, relevant, chosen, evidence, memory_limit=limit)
+    log_probability = found.log_weight - _log_evidence(model, evidence, limit)
+    return _assignment(domain, chosen, found.codes, log_probability, evidence)
+
+
+def most_probable(model: Model, k: int, given: Given | None, limit: int) -> list[Assignment]:
+    evidence = evidence_codes(model.domain, given)
+    free = tuple(n for n in model.domain if n not in evidence)
+    total = _log_evidence(model, evidence, limit)
+    best = best_codes(model.domain, model.potentials, k, evidence, memory_limit=limit)
+    return [_assignment(model.domain, free, b.codes, b.log_weight - total, evidence) for b in best]
+
+
+def _log_evidence(model: Model, evidence: Mapping[str, int], limit: int) -> float:
+    """log of the weight of all records that agree with the evidence."""
+    if not evidence:
+        return model.log_partition
+    if model.forecast.bytes <= limit:
+        return float(calibrate(model, evidence, limit).log_partition)
+    relevant = model._relevant(evidence)
+    return float(eliminate(relevant.domain, relevant, (), evidence, memory_limit=limit).log_partition)
+
+
+def _assignment(
+    domain: Domain, names: Clique, codes: Mapping[str, int], log_probability: float, evidence: Mapping[str, int]
+) -> Assignment:
+    values = values_of(domain, {name: codes[name] for name in names})
+    # Rounding must not make a probability of 1 + 1e-16.
+    return Assignment(values, min(log_probability, 0.0), labels_of(domain, evidence))
+
+
+# -- the rest --------------------------------------------------------------------------------------------------------
+
+
+def ask(model: Model, question: Resolved, how: Mapping[str, Any]) -> Answer | Assignment:
+    """Answer a resolved question of the query language."""
+    given = dict(question.given)
+    free = tuple(target.name for target in question.targets if target.level is None)
+    fixed = {target.name: target.level for target in question.targets if target.level is not None}
+    if question.kind == "MAP":
+        return model.map(free, given, **how)
+    return event(model, free, fixed, given, how) if fixed else model.marginal(free, given, **how)
+
+
+def estimate_log_partition(model: Model, random_state: Any, **options: Any) -> Estimate:
+    found = annealed_log_partition(model.domain, model.potentials, random_state=random_state, **options)
+    return Estimate(found.log_partition, found.standard_error)

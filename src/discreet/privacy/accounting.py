@@ -1,0 +1,215 @@
+"""What was spent, and whether one more step fits: composition of costs under a total fixed in advance.
+
+The rules, all valid when steps are chosen adaptively (privacy filters):
+
+* a pure total adds up ε; a zCDP total adds up ρ (for an ε-DP step, ε·tanh(ε/2));
+* an (ε, δ) total with ``composition="basic"`` adds up ε and δ;
+* an (ε, δ) total with ``composition="concentrated"`` admits a step when one of these holds:
+  (a) every step so far is pure and their ε add up to at most ε;
+  (b) ρ adds up to what converts to ε at δ − δ′, and the δ of steps that have one of their own (tests, thresholds)
+      add up to at most δ′, a share of δ set aside in advance [WRRW23, Theorem 2 and its approximate-zCDP filter];
+  (c) it is the first step, and within (ε, δ) by itself.
+
+Why "(a) or (b)" is sound although the steps decide which one holds: condition on the failures that δ′ pays for. Of the
+transcripts S = S_a ∪ S_b, the first kind have likelihood ratio at most e^ε one by one. The others are transcripts of
+the mechanism that stops where (b) would fail, which is (ε, δ − δ′)-DP; add the two inequalities. (c) is a rule about
+the first step alone, which depends on public things only.
+
+[WRRW23] Whitehouse, Ramdas, Rogers, Wu. Fully-adaptive composition in differential privacy. ICML 2023.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from ..errors import BudgetError
+from .budget import ZCDP, ApproxDP, Budget, PureDP, epsilon_of_zcdp, rho_of_pure, rho_within
+
+Composition = Literal["basic", "concentrated"]
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one mechanism costs, in each notion for which it has a proof.
+
+    ``epsilon`` with ``epsilon_delta``: it is (ε, δ)-DP (δ = 0: pure). ``rho`` with ``rho_delta``: it is
+    δ-approximately ρ-zCDP (δ = 0: zCDP). None: no proof in that notion.
+    """
+
+    epsilon: Fraction | None = None
+    epsilon_delta: Fraction = ZERO
+    rho: Fraction | None = None
+    rho_delta: Fraction = ZERO
+
+    @classmethod
+    def pure(cls, epsilon: Fraction) -> Cost:
+        return cls(epsilon=epsilon, rho=rho_of_pure(epsilon))
+
+    @classmethod
+    def zcdp(cls, rho: Fraction) -> Cost:
+        return cls(rho=rho)
+
+    @classmethod
+    def approx(cls, epsilon: Fraction, delta: Fraction) -> Cost:
+        """(ε, δ)-DP is ε-DP but for an event of probability δ, hence δ-approximately ε·tanh(ε/2)-zCDP [BS16, §8]."""
+        return cls(epsilon=epsilon, epsilon_delta=delta, rho=rho_of_pure(epsilon), rho_delta=delta)
+
+    @classmethod
+    def of(cls, budget: Budget) -> Cost:
+        """The cost of spending a whole budget."""
+        match budget:
+            case PureDP():
+                return cls.pure(budget.epsilon)
+            case ZCDP():
+                return cls.zcdp(budget.rho)
+            case ApproxDP():
+                return cls.approx(budget.epsilon, budget.delta)
+        raise BudgetError(f"not a budget: {budget!r}")
+
+    @property
+    def is_pure(self) -> bool:
+        return self.epsilon is not None and self.epsilon_delta == 0
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The totals that the rules look at. Immutable: a charge makes a new one."""
+
+    steps: int = 0
+    all_pure: bool = True
+    all_zcdp: bool = True  # every step has a ρ
+    epsilon: Fraction = ZERO
+    epsilon_delta: Fraction = ZERO
+    all_epsilon: bool = True  # every step has an (ε, δ)
+    rho: Fraction = ZERO
+    rho_delta: Fraction = ZERO
+
+    def plus(self, cost: Cost) -> Spending:
+        return Spending(
+            steps=self.steps + 1,
+            all_pure=self.all_pure and cost.is_pure,
+            all_zcdp=self.all_zcdp and cost.rho is not None,
+            epsilon=self.epsilon + (cost.epsilon or 0),
+            epsilon_delta=self.epsilon_delta + cost.epsilon_delta,
+            all_epsilon=self.all_epsilon and cost.epsilon is not None,
+            rho=self.rho + (cost.rho or 0),
+            rho_delta=self.rho_delta + cost.rho_delta,
+        )
+
+
+@dataclass
+class Accountant:
+    """Admits costs as long as their composition stays within the total."""
+
+    total: Budget
+    composition: Composition = "concentrated"
+    delta_for_tests: Fraction = ZERO  # δ′ of rule (b), fixed before the first step
+    spending: Spending = field(default_factory=Spending)
+
+    def __post_init__(self) -> None:
+        delta = self.total.delta if isinstance(self.total, ApproxDP) else ZERO
+        if self.delta_for_tests and not 0 < self.delta_for_tests < delta:
+            raise BudgetError(
+                f"delta_for_tests={float(self.delta_for_tests)} must lie between 0 and the budget's δ, {float(delta)}"
+            )
+
+    def fits(self, cost: Cost) -> bool:
+        """Whether the step may be taken."""
+        after = self.spending.plus(cost)
+        match self.total:
+            case PureDP(epsilon=epsilon):
+                return after.all_pure and after.epsilon <= epsilon
+            case ZCDP(rho=rho):
+                return after.all_zcdp and after.rho_delta == 0 and after.rho <= rho
+            case ApproxDP(epsilon=epsilon, delta=delta):
+                basic = after.all_epsilon and after.epsilon <= epsilon and after.epsilon_delta <= delta
+                if self.composition == "basic":
+                    return basic
+                pure = after.all_pure and after.epsilon <= epsilon
+                concentrated = (
+                    after.all_zcdp and after.rho <= self._rho_total and after.rho_delta <= self.delta_for_tests
+                )
+                return pure or concentrated or (after.steps == 1 and basic)
+        raise BudgetError(f"not a budget: {self.total!r}")
+
+    def charge(self, *costs: Cost) -> None:
+        """Take the steps, all or none. Raises :class:`BudgetError` when they do not fit."""
+        before = self.spending
+        for cost in costs:
+            if not self.fits(cost):
+                self.spending = before
+                raise BudgetError(self._refusal(cost))
+            self.spending = self.spending.plus(cost)
+
+    @property
+    def _rho_total(self) -> Fraction:
+        assert isinstance(self.total, ApproxDP)
+        return rho_within(self.total.epsilon, self.total.delta - self.delta_for_tests)
+
+    def _refusal(self, cost: Cost) -> str:
+        match self.total:
+            case PureDP() if not cost.is_pure:
+                return (
+                    f"a pure budget ({self.total}) cannot pay for a mechanism that is only zCDP or (ε, δ)-DP; "
+                    "use Laplace noise, or give the budget as ZCDP(ρ) or ApproxDP(ε, δ)"
+                )
+            case ZCDP() if cost.rho is None or cost.rho_delta:
+                return (
+                    f"a zCDP budget ({self.total}) cannot pay for a mechanism with a δ of its own; "
+                    "give the budget as ApproxDP(ε, δ)"
+                )
+            case ApproxDP() if self.composition == "basic" and cost.epsilon is None:
+                return (
+                    f"this (ε, δ) budget ({self.total}) adds up ε and δ and cannot pay for ρ; "
+                    "charge ApproxDP(ε, δ) amounts, or keep the total in ZCDP(ρ)"
+                )
+            case ApproxDP() if cost.rho_delta and self.spending.rho_delta + cost.rho_delta > self.delta_for_tests:
+                return (
+                    f"the step has a δ of its own, and δ = {float(self.delta_for_tests):.3g} was set aside for these; "
+                    "set delta_for_tests when the curator is made, or let this step be the only one"
+                )
+        return f"the budget does not suffice: the total is {self.total}, already spent is {self.spent_text()}"
+
+    @property
+    def remaining(self) -> Budget | None:
+        """What is left, as a budget that can be split and spent; None when nothing is."""
+        s = self.spending
+        match self.total:
+            case PureDP(epsilon=epsilon):
+                return PureDP(epsilon - s.epsilon) if s.epsilon < epsilon else None
+            case ZCDP(rho=rho):
+                return ZCDP(rho - s.rho) if s.rho < rho else None
+            case ApproxDP(epsilon=epsilon, delta=delta):
+                if s.steps == 0:
+                    return self.total
+                if self.composition == "basic":
+                    left = s.epsilon < epsilon and s.epsilon_delta < delta
+                    return ApproxDP(epsilon - s.epsilon, delta - s.epsilon_delta) if left else None
+                return ZCDP(self._rho_total - s.rho) if s.all_zcdp and s.rho < self._rho_total else None
+        raise BudgetError(f"not a budget: {self.total!r}")
+
+    @property
+    def spent(self) -> Budget | None:
+        """The smallest sound statement of what the steps so far cost, in the notion of the total; None for nothing."""
+        s = self.spending
+        if s.steps == 0:
+            return None
+        match self.total:
+            case PureDP():
+                return PureDP(s.epsilon)
+            case ZCDP():
+                return ZCDP(s.rho)
+            case ApproxDP(epsilon=epsilon, delta=delta):
+                figures = [epsilon]
+                if s.all_epsilon and (s.all_pure or s.steps == 1 or self.composition == "basic"):
+                    figures.append(s.epsilon)
+                if s.all_zcdp and self.composition == "concentrated" and s.rho_delta <= self.delta_for_tests:
+                    figures.append(epsilon_of_zcdp(s.rho, delta - self.delta_for_tests))
+                return ApproxDP(min(figures), delta)
+        raise BudgetError(f"not a budget: {self.total!r}")
+
+    def spent_text(self) -> str:
+        return "nothing" if self.spent is None else str(self.spent)

@@ -1,0 +1,241 @@
+"""Privacy budgets in three notions, with exact arithmetic and the tightest sound conversions we know.
+
+Amounts are rationals: shares never add up to more than the whole. A float is read as the decimal that a person sees,
+so ``PureDP(0.1)`` is exactly 1/10. Conversions round to the safe side.
+
+References: [BS16] Bun, Steinke, TCC 2016 (zCDP). [CKS20] Canonne, Kamath, Steinke, NeurIPS 2020, Proposition 12 of
+arXiv:2004.00010 (optimal zCDP → (ε, δ)). [HM25] Harrison, Manurangsi 2025, arXiv:2510.25746 (exact zCDP of pure DP).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Self
+
+from ..errors import BudgetError
+
+Amount = int | float | str | Fraction
+_SLACK = Fraction(1, 2**44)  # covers the rounding of a dozen float operations many times over
+
+
+def exact(amount: Amount, name: str) -> Fraction:
+    """The rational that a person means: 0.1 is one tenth. Errors name the quantity."""
+    if isinstance(amount, bool) or not isinstance(amount, int | float | str | Fraction):
+        raise BudgetError(f"{name} must be a number, got {amount!r}")
+    try:
+        return Fraction(repr(amount)) if isinstance(amount, float) else Fraction(amount)
+    except (ValueError, ZeroDivisionError):
+        raise BudgetError(f"{name} must be a finite number, got {amount!r}") from None
+
+
+def shares(total: Fraction, weights: Sequence[Amount]) -> list[Fraction]:
+    """Split exactly, in proportion to non-negative weights."""
+    exact_weights = [exact(w, "a weight") for w in weights]
+    if not exact_weights or any(w < 0 for w in exact_weights) or not any(exact_weights):
+        raise BudgetError(f"weights must be non-negative and not all zero, got {[float(w) for w in exact_weights]}")
+    whole = sum(exact_weights, Fraction(0))
+    return [total * w / whole for w in exact_weights]
+
+
+class Budget(ABC):
+    """A differential-privacy guarantee that can be spent. ``a <= b`` means that a's guarantee implies b's."""
+
+    notion: str
+
+    @abstractmethod
+    def split(self, weights: Sequence[Amount]) -> list[Budget]:
+        """Shares in proportion to the weights, whose composition is within this budget."""
+
+    @abstractmethod
+    def __le__(self, other: object) -> bool: ...
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]: ...
+
+    def __ge__(self, other: object) -> bool:
+        return isinstance(other, Budget) and other <= self
+
+    @staticmethod
+    def from_dict(entry: dict[str, Any]) -> Budget:
+        kinds: dict[str, type[PureDP] | type[ZCDP] | type[ApproxDP]] = {k.notion: k for k in (PureDP, ZCDP, ApproxDP)}
+        try:
+            kind = kinds[entry["notion"]]
+            return kind(*(Fraction(entry[k]) for k in kind.__dataclass_fields__))
+        except (KeyError, TypeError, ValueError, ZeroDivisionError):
+            raise BudgetError(f"not a budget: {entry!r}") from None
+
+
+@dataclass(frozen=True, init=False)
+class PureDP(Budget):
+    """ε-differential privacy: no output becomes more than e^ε times likelier through any one unit."""
+
+    epsilon: Fraction
+    notion = "pure"
+
+    def __init__(self, epsilon: Amount) -> None:
+        object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
+
+    def split(self, weights: Sequence[Amount]) -> list[Budget]:
+        return [PureDP(e) for e in shares(self.epsilon, weights)]
+
+    def scaled(self, fraction: Fraction) -> Self:
+        return type(self)(self.epsilon * fraction)
+
+    def to_zcdp(self) -> ZCDP:
+        """ε-DP is ε·tanh(ε/2)-zCDP [HM25], which is below the ε²/2 of [BS16]."""
+        return ZCDP(rho_of_pure(self.epsilon))
+
+    def __le__(self, other: object) -> bool:
+        if isinstance(other, PureDP | ApproxDP):
+            return self.epsilon <= other.epsilon
+        return isinstance(other, ZCDP) and rho_of_pure(self.epsilon) <= other.rho
+
+    def __str__(self) -> str:
+        return f"ε = {float(self.epsilon):.6g} (pure DP)"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"notion": self.notion, "epsilon": str(self.epsilon)}
+
+
+@dataclass(frozen=True, init=False)
+class ZCDP(Budget):
+    """ρ-zero-concentrated differential privacy [BS16]: Rényi divergence of order α at most ρα, for every α > 1."""
+
+    rho: Fraction
+    notion = "zcdp"
+
+    def __init__(self, rho: Amount) -> None:
+        object.__setattr__(self, "rho", _positive(rho, "rho"))
+
+    def split(self, weights: Sequence[Amount]) -> list[Budget]:
+        return [ZCDP(r) for r in shares(self.rho, weights)]
+
+    def scaled(self, fraction: Fraction) -> Self:
+        return type(self)(self.rho * fraction)
+
+    def to_approx(self, delta: Amount) -> ApproxDP:
+        """The (ε, δ) that follows, by the optimal conversion [CKS20]."""
+        d = exact(delta, "delta")
+        return ApproxDP(epsilon_of_zcdp(self.rho, d), d)
+
+    def to_pure(self) -> PureDP:
+        """The largest ε for which every ε-DP mechanism fits into this budget: ε·tanh(ε/2) ≤ ρ."""
+        return PureDP(_largest(lambda e: rho_of_pure(e) <= self.rho, math.sqrt(2 * self.rho) + float(self.rho)))
+
+    def __le__(self, other: object) -> bool:
+        if isinstance(other, ZCDP):
+            return self.rho <= other.rho
+        return isinstance(other, ApproxDP) and epsilon_of_zcdp(self.rho, other.delta) <= other.epsilon
+
+    def __str__(self) -> str:
+        return f"ρ = {float(self.rho):.6g} (zCDP)"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"notion": self.notion, "rho": str(self.rho)}
+
+
+@dataclass(frozen=True, init=False)
+class ApproxDP(Budget):
+    """(ε, δ)-differential privacy: as ε-DP, but for events of probability δ."""
+
+    epsilon: Fraction
+    delta: Fraction
+    notion = "approx"
+
+    def __init__(self, epsilon: Amount, delta: Amount) -> None:
+        object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", _positive(delta, "delta"))
+        if self.delta >= 1:
+            raise BudgetError(
+                f"delta must be below 1 (and far below 1/number of records), got delta={float(self.delta)}"
+            )
+
+    def split(self, weights: Sequence[Amount]) -> list[Budget]:
+        """Shares in zCDP: concentrated composition loses far less than adding up ε and δ."""
+        return self.to_zcdp().split(weights)
+
+    def to_zcdp(self) -> ZCDP:
+        """The largest ρ that converts to within (ε, δ)."""
+        return ZCDP(rho_within(self.epsilon, self.delta))
+
+    def to_pure(self) -> PureDP:
+        """ε-DP is within (ε, δ)-DP."""
+        return PureDP(self.epsilon)
+
+    def __le__(self, other: object) -> bool:
+        return isinstance(other, ApproxDP) and self.epsilon <= other.epsilon and self.delta <= other.delta
+
+    def __str__(self) -> str:
+        return f"ε = {float(self.epsilon):.6g}, δ = {float(self.delta):.3g} (approximate DP)"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"notion": self.notion, "epsilon": str(self.epsilon), "delta": str(self.delta)}
+
+
+def _positive(amount: Amount, name: str) -> Fraction:
+    value = exact(amount, name)
+    if value <= 0:
+        raise BudgetError(f"{name} must be positive, got {name}={amount}")
+    return value
+
+
+# -- conversions ---------------------------------------------------------------------------------------------------
+
+
+def rho_of_pure(epsilon: Fraction) -> Fraction:
+    """zCDP of an arbitrary ε-DP mechanism: ε·tanh(ε/2) [HM25], rounded up; never above ε²/2 [BS16, Prop. 1.4]."""
+    return min(Fraction(float(epsilon) * math.tanh(float(epsilon) / 2)) * (1 + _SLACK), epsilon**2 / 2)
+
+
+@lru_cache(maxsize=4096)
+def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
+    """Least ε with ρ-zCDP ⇒ (ε, δ)-DP that [CKS20] proves, rounded up.
+
+    For every α > 1, ε = αρ + ln(1/(αδ))/(α − 1) + ln(1 − 1/α) is sound, so the search for the best α cannot err on
+    the wrong side.
+    """
+    if rho == 0:
+        return Fraction(0)
+    r, log_delta = float(rho), math.log(delta.numerator) - math.log(delta.denominator)
+
+    def bound(log_gap: float) -> float:
+        gap = math.exp(log_gap)  # α − 1
+        alpha = 1 + gap
+        return alpha * r + (-log_delta - math.log1p(gap)) / gap + log_gap - math.log1p(gap)
+
+    low, high = -30.0, 60.0
+    ratio = (math.sqrt(5) - 1) / 2
+    for _ in range(200):  # golden section; the bound is quasi-convex in ln(α − 1)
+        a, b = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, b) if bound(a) <= bound(b) else (a, high)
+    value = max(bound((low + high) / 2), 0.0)
+    return Fraction(value) * (1 + _SLACK) + Fraction(1, 10**14)
+
+
+@lru_cache(maxsize=1024)
+def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """Largest ρ with :func:`epsilon_of_zcdp` at most ε, rounded down."""
+    return _largest(lambda r: epsilon_of_zcdp(r, delta) <= epsilon, float(epsilon))
+
+
+def _largest(fits: Any, guess: float) -> Fraction:
+    """Largest dyadic number (relative precision 2⁻⁴⁰) for which a monotone test holds."""
+    high = Fraction(guess) + 1
+    low = Fraction(0)
+    while fits(high):
+        low, high = high, high * 2
+    while high - low > high / 2**40:
+        middle = (low + high) / 2
+        # Keep denominators small: a dyadic with 60 significant bits is enough.
+        middle = Fraction(float(middle))
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    if low == 0:
+        raise BudgetError("the budget is too small to be converted")
+    return low

@@ -1,0 +1,172 @@
+"""From a share of the budget to noise: which distribution, what scale, and what it costs. Public quantities only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from ..errors import BudgetError, InputError
+from ..measurement import Noise
+from . import mechanisms
+from .accounting import Cost
+from .budget import ZCDP, Amount, ApproxDP, Budget, PureDP, rho_of_pure, shares
+from .mechanisms import NoiseCall
+from .query import Query
+from .unit import PrivacyUnit, Sensitivity
+
+NoiseChoice = Literal["auto", "laplace", "gaussian"]
+
+
+@dataclass(frozen=True)
+class NoisePlan:
+    """The noise of each part of a query, and the costs to book."""
+
+    calls: tuple[NoiseCall, ...]
+    costs: tuple[Cost, ...]
+    cells: tuple[int, ...]
+
+    @property
+    def expected_squared_error(self) -> float:
+        """Sum over all cells, in grid units."""
+        return sum(n * noise_of(call).variance for n, call in zip(self.cells, self.calls, strict=True))
+
+    @property
+    def seconds(self) -> float:
+        """Forecast of the time to draw the noise."""
+        return sum(mechanisms.forecast_seconds(c.kind, n) for n, c in zip(self.cells, self.calls, strict=True))
+
+
+def noise_of(call: NoiseCall) -> Noise:
+    return Noise("laplace" if call.kind == "laplace" else "gaussian", call.scale)
+
+
+def plan_noise(
+    query: Query,
+    unit: PrivacyUnit,
+    share: Budget,
+    *,
+    noise: NoiseChoice = "auto",
+    weights: Sequence[Amount] | None = None,
+) -> NoisePlan:
+    """Calibrate the noise of every part; ``auto`` takes the distribution with the smaller expected squared error."""
+    if noise not in ("auto", "laplace", "gaussian"):
+        raise InputError(f"noise must be 'auto', 'laplace' or 'gaussian', got {noise!r}")
+    parts = query.parts
+    if not parts:
+        raise InputError("the query releases nothing; name at least one clique")
+    if weights is not None and len(weights) != len(parts):
+        raise InputError(f"{len(parts)} tables need as many weights, got {len(weights)}")
+    chosen_weights = [1] * len(parts) if weights is None else list(weights)
+    if any(w == 0 for w in chosen_weights):
+        raise InputError("a table with weight zero would be all noise; leave it out of the query")
+    sensitivities = query.sensitivity(unit)
+    cells = tuple(p.cells for p in parts)
+    plans = []
+    if noise != "gaussian":
+        plans.append(_laplace_plan(sensitivities, share, chosen_weights, cells))
+    if noise != "laplace" and not isinstance(share, PureDP):
+        plans.append(_gaussian_plan(sensitivities, share, chosen_weights, cells))
+    if not plans:
+        raise BudgetError(
+            f"Gaussian noise is not pure DP, and the share is {share}; "
+            "use noise='laplace', or give ZCDP(ρ) or ApproxDP(ε, δ)"
+        )
+    return min(plans, key=lambda plan: plan.expected_squared_error)
+
+
+def _laplace_plan(
+    sensitivities: Sequence[Sensitivity], share: Budget, weights: Sequence[Amount], cells: tuple[int, ...]
+) -> NoisePlan:
+    match share:
+        case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
+            epsilons = shares(epsilon, weights)
+        case ZCDP(rho=rho):  # m tables are m steps: ε_t·tanh(ε_t/2) each
+            epsilons = [ZCDP(r).to_pure().epsilon for r in shares(rho, weights)]
+        case _:
+            raise BudgetError(f"a share is PureDP, ZCDP or ApproxDP, got {share!r}")
+    calls = tuple(
+        NoiseCall("laplace", mechanisms.laplace_scale(s.l1, e), s) for s, e in zip(sensitivities, epsilons, strict=True)
+    )
+    return NoisePlan(calls, tuple(Cost.pure(Fraction(c.sensitivity.l1) / Fraction(c.scale)) for c in calls), cells)
+
+
+def _gaussian_plan(
+    sensitivities: Sequence[Sensitivity], share: Budget, weights: Sequence[Amount], cells: tuple[int, ...]
+) -> NoisePlan:
+    direct = _direct_gaussian(sensitivities, share, weights, cells)
+    if direct is not None:
+        return direct
+    assert isinstance(share, ZCDP | ApproxDP)
+    rho = share.rho if isinstance(share, ZCDP) else share.to_zcdp().rho
+    calls = tuple(
+        NoiseCall("gaussian", mechanisms.gaussian_scale(s.l2_squared, r), s)
+        for s, r in zip(sensitivities, shares(rho, weights), strict=True)
+    )
+    return NoisePlan(calls, tuple(Cost.zcdp(_gaussian_rho(c)) for c in calls), cells)
+
+
+def _direct_gaussian(
+    sensitivities: Sequence[Sensitivity], share: Budget, weights: Sequence[Amount], cells: tuple[int, ...]
+) -> NoisePlan | None:
+    """One (ε, δ) step for a batch of equal scales in which every changed cell moves by one: some 7 % less noise."""
+    unit_moves = all(s.linf == 1 and s.l1 == s.l2_squared == s.l0 for s in sensitivities)
+    if not isinstance(share, ApproxDP) or len(set(weights)) > 1 or not unit_moves:
+        return None
+    scale = mechanisms.gaussian_scale_direct(sum(s.l0 for s in sensitivities), share.epsilon, share.delta)
+    if scale is None:
+        return None
+    calls = tuple(NoiseCall("gaussian", scale, s) for s in sensitivities)
+    rho = sum((_gaussian_rho(c) for c in calls), Fraction(0))
+    return NoisePlan(calls, (Cost(epsilon=share.epsilon, epsilon_delta=share.delta, rho=rho),), cells)
+
+
+def _gaussian_rho(call: NoiseCall) -> Fraction:
+    return Fraction(call.sensitivity.l2_squared) / (2 * Fraction(call.scale) ** 2)
+
+
+def plan_selection(linf: int, share: Budget) -> tuple[NoiseCall, Cost]:
+    """Permute-and-flip for pure shares, the exponential mechanism for the others."""
+    sensitivity = Sensitivity(linf, linf**2, linf, 1)
+    if isinstance(share, PureDP):
+        scale = mechanisms.selection_scale_pure(linf, share.epsilon)
+        return NoiseCall("permute-and-flip", scale, sensitivity), Cost.pure(Fraction(2 * linf) / Fraction(scale))
+    if not isinstance(share, ZCDP | ApproxDP):
+        raise BudgetError(f"a share is PureDP, ZCDP or ApproxDP, got {share!r}")
+    rho = share.rho if isinstance(share, ZCDP) else share.to_zcdp().rho
+    scale = mechanisms.selection_scale_zcdp(linf, rho)
+    # Gumbel noise of scale b: range 2Δ/b, hence 2Δ/b-DP and Δ²/(2b²)-zCDP.
+    epsilon = Fraction(2 * linf) / Fraction(scale)
+    return NoiseCall("exponential", scale, sensitivity), Cost(
+        epsilon=epsilon, rho=min(Fraction(linf) ** 2 / (2 * Fraction(scale) ** 2), rho_of_pure(epsilon))
+    )
+
+
+def plan_threshold(sensitivity: Sensitivity, share: Budget) -> tuple[NoiseCall, Cost]:
+    """Laplace noise on the non-zero counts and a threshold that hides the keys of any one unit but for δ."""
+    if not isinstance(share, ApproxDP):
+        raise BudgetError(
+            f"releasing only the cells that are large needs a δ; give the share as ApproxDP(ε, δ) instead of {share}"
+        )
+    scale = mechanisms.laplace_scale(sensitivity.l1, share.epsilon)
+    threshold = mechanisms.threshold_for(sensitivity, scale, share.delta)
+    return NoiseCall("threshold", scale, sensitivity, threshold), Cost.approx(share.epsilon, share.delta)
+
+
+def amplified(share: Budget, rate: Fraction, unit: PrivacyUnit) -> Budget:
+    """What may be spent on a Poisson sample so that the cost to the whole table is ``share``.
+
+    Under add-remove, (ε′, δ′)-DP on the sample is (ln(1 + q(e^ε′ − 1)), qδ′)-DP on the table [BBG18, Theorem 8]. For
+    zCDP and under replace-one no amplification is taken: the share itself may be spent, as samples of neighbours
+    differ by at most the same unit. [BBG18] Balle, Barthe, Gaboardi, NeurIPS 2018.
+    """
+    if unit.relation != "add-remove" or isinstance(share, ZCDP):
+        return share
+    assert isinstance(share, PureDP | ApproxDP)
+    inner = math.log1p(math.expm1(float(share.epsilon)) / float(rate))
+    epsilon = Fraction(inner) * (1 - Fraction(1, 2**44))
+    if isinstance(share, PureDP):
+        return PureDP(epsilon)
+    return ApproxDP(epsilon, min(share.delta / rate, Fraction(1, 2)))

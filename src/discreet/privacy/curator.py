@@ -1,0 +1,427 @@
+"""The curator: the only one who sees rows. Ask it, and pay; what it answers is public."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from .._version import __version__
+from ..domain import Domain
+from ..errors import BudgetError, InputError
+from ..measurement import Measurement, Measurements, Noise, Origin
+from ..tables.base import IntArray, Table
+from .accounting import Accountant, Cost
+from .budget import Amount, ApproxDP, Budget, PureDP, exact
+from .calibration import NoiseChoice, amplified, noise_of, plan_noise, plan_selection, plan_threshold
+from .ledger import Ledger
+from .mechanisms import Gateway, NoiseCall, SecureGateway
+from .query import Marginals, Query, Score
+from .unit import PrivacyUnit, Sensitivity, as_probability
+
+ABSTAIN = "⊥"
+Learner = Callable[["Curator"], str | None]
+# One unit is in one block, so it changes one vote: one candidate loses it and another gains it.
+_ONE_VOTE = Sensitivity(l1=2, l2_squared=2, linf=1, l0=2)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What private selection chose: positions and names of candidates, in the order chosen."""
+
+    indices: tuple[int, ...]
+    names: tuple[str, ...]
+    scale: float
+
+
+@dataclass(frozen=True)
+class Vote:
+    """The outcome of a private vote. ``winner`` is None when no outcome had enough votes to be shown safely."""
+
+    winner: str | None
+    counts: Mapping[str, int]
+    threshold: int | None
+
+
+class Curator:
+    """Holds a table and a budget; answers queries with noise, and refuses when the budget is gone.
+
+    Parameters
+    ----------
+    table:
+        The rows. Nobody else should keep them.
+    unit:
+        Who is protected; a row under add-remove by default.
+    budget:
+        The total that everything asked of this curator may cost.
+    ledger:
+        Where the budget is charged, once and as a whole, before the first answer. Default: an own ledger in memory.
+    public_size:
+        The number of records, if it is public knowledge. It is never taken from the table.
+    delta_for_tests:
+        Part of the δ of an (ε, δ) budget that is set aside for steps with a δ of their own (thresholds, tests).
+    purpose:
+        A word for the ledger.
+
+    Use it as a context manager, or call :meth:`close`: what was not used goes back to the ledger.
+
+    Order of events in every answer: the request is checked, its cost is computed from public things, the budget is
+    checked, the sum is taken, the charge is made durable, and only then noise is drawn.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        unit: PrivacyUnit | None = None,
+        budget: Budget | None = None,
+        ledger: Ledger | None = None,
+        *,
+        public_size: int | None = None,
+        delta_for_tests: Amount = 0,
+        purpose: str = "",
+        gateway: Gateway | None = None,
+    ) -> None:
+        if budget is None:
+            raise BudgetError("a curator needs a budget: PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ)")
+        if not isinstance(budget, Budget):
+            raise BudgetError(f"budget must be PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ), got {budget!r}")
+        self.unit = unit or PrivacyUnit()
+        if self.unit.column is not None and table.unit_column != self.unit.column:
+            raise InputError(
+                f"the unit is the column {self.unit.column!r}, but the table was made with "
+                + (f"{table.unit_column!r}" if table.unit_column else "no unit column")
+                + f"; encode the rows with unit={self.unit.column!r}"
+            )
+        if public_size is not None and (type(public_size) is not int or public_size < 0):
+            raise InputError(f"public_size must be a whole number of records, got {public_size!r}")
+        self.budget = budget
+        self.domain: Domain = table.domain
+        self.public_size = public_size
+        self.purpose = purpose
+        self._source = table
+        self._prepared: Table | None = None
+        self._gateway: Gateway = gateway or SecureGateway()
+        self._accountant = Accountant(budget, delta_for_tests=exact(delta_for_tests, "delta_for_tests"))
+        self._ledger = ledger
+        self._charge: int | None = None
+        self._parent: Curator | None = None
+        self._closed = False
+        self._steps: list[dict[str, Any]] = []
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    def measure(
+        self,
+        query: Query,
+        share: Budget | None = None,
+        *,
+        noise: NoiseChoice = "auto",
+        weights: Sequence[Amount] | None = None,
+    ) -> Measurements:
+        """Noisy sums, one measurement for each part of the query, in one pass over the rows.
+
+        ``share`` is what it may cost (default: all that remains), divided over the parts by ``weights`` (default:
+        equally). Guarantee: see :mod:`discreet.privacy.mechanisms`; parts compose.
+        """
+        share = self._share(share)
+        plan = plan_noise(query, self.unit, share, noise=noise, weights=weights)
+        self._check(plan.costs)
+        sums = self._rows.sum(query)
+        self._spend(plan.costs, {**query.describe(), "noise": plan.calls[0].kind, "share": share.to_dict()})
+        items = []
+        for part, call, total in zip(query.parts, plan.calls, sums, strict=True):
+            items.append(
+                Measurement(
+                    part.label,
+                    self._gateway.add_noise(call, total.reshape(part.shape)),
+                    Noise("none") if self._gateway.origin == "exact" else noise_of(call),
+                    self.domain.project(part.clique) if part.clique is not None else self.domain,
+                    clique=part.clique,
+                    grid=part.grid,
+                    origin=self._gateway.origin,
+                    cost={"kind": call.kind, "scale": repr(call.scale)},
+                )
+            )
+        return Measurements(items, self.statement())
+
+    def select(self, score: Score, share: Budget | None = None, *, k: int = 1) -> Selection:
+        """The best of public candidates, privately; with ``k``, the best k one after the other, each with 1/k of it.
+
+        Guarantee: permute-and-flip for a pure share, otherwise the exponential mechanism (2Δ/b-DP, Δ²/(2b²)-zCDP).
+        """
+        share = self._share(share)
+        names = score.candidates
+        if not 1 <= k <= len(names):
+            raise InputError(f"k must lie between 1 and the number of candidates, {len(names)}; got k={k}")
+        (per_round,) = set(share.split([1] * k))
+        call, cost = plan_selection(score.linf(self.unit), per_round)
+        costs = (cost,) * k
+        self._check(costs)
+        scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
+        self._spend(costs, {**score.describe(), "k": k, "noise": call.kind, "share": share.to_dict()})
+        left = list(range(len(names)))
+        chosen = [left.pop(self._gateway.select(call, scores[left])) for _ in range(k)]
+        return Selection(tuple(chosen), tuple(names[i] for i in chosen), call.scale)
+
+    def large_cells(self, clique: Iterable[str], share: Budget | None = None) -> dict[tuple[str, ...], int]:
+        """The cells of one contingency table whose noisy count is large, by their labels: for tables far too large to
+        be noised cell by cell.
+
+        Guarantee: (ε, δ)-DP by a thresholded histogram; which cells are non-zero stays hidden below the threshold.
+        """
+        share = self._share(share)
+        query = Marginals(self.domain, [clique])
+        (columns,) = query.cliques
+        (sensitivity,) = query.sensitivity(self.unit)
+        call, cost = plan_threshold(sensitivity, share)
+        self._check((cost,))
+        histogram = {",".join(map(str, cell)): n for cell, n in self._rows.count_sparse(columns).items()}
+        self._spend((cost,), {**query.describe(), "noise": "threshold", "share": share.to_dict()})
+        released = self._gateway.release_large(call, histogram)
+        attributes = [self.domain[n] for n in columns]
+        return {
+            tuple(a.labels[int(code)] for a, code in zip(attributes, key.split(","), strict=True)): n
+            for key, n in released.items()
+        }
+
+    def size(self, share: Budget | None = None) -> Measurement:
+        """The number of records: the public statement if there is one, else a noisy count that is paid for."""
+        if self.public_size is not None:
+            return Measurement.public(self.domain, (), self.public_size)
+        if share is None:
+            raise BudgetError(
+                "the number of records is private: pay for a noisy count with size(share), or state public_size"
+            )
+        return self.measure(Marginals(self.domain, [()]), share)[0]
+
+    # -- dividing the rows -------------------------------------------------------------------------------------------
+
+    def partition(self, blocks: int, share: Budget | None = None) -> tuple[Curator, ...]:
+        """Curators of disjoint random blocks, each with the whole ``share`` to spend (parallel composition).
+
+        Each unit goes to a block by its own secret coin, so neighbours differ in one block only, which costs at most
+        ``share``; the other blocks are the same. Under replace-one the old and the new value of a unit have equally
+        distributed coins, so they can be taken to share one (a coupling), and again one block differs.
+        """
+        share = self._share(share)
+        _check_blocks(blocks)
+        cost = Cost.of(share)
+        self._check((cost,))
+        tables = self._rows.split(blocks, self._gateway.secret())
+        self._spend((cost,), {"query": "partition", "blocks": blocks, "share": share.to_dict()})
+        return tuple(self._child(table, share) for table in tables)
+
+    def subsample(self, rate: Amount, share: Budget | None = None) -> Curator:
+        """A curator of a Poisson sample, with as much to spend as costs ``share`` on the whole table.
+
+        Amplification is taken where it is proved: for pure and (ε, δ) shares under add-remove.
+        """
+        share = self._share(share)
+        q = as_probability(rate)
+        cost = Cost.of(share)
+        self._check((cost,))
+        table = self._rows.sample(q, self._gateway.secret())
+        self._spend((cost,), {"query": "subsample", "rate": str(q), "share": share.to_dict()})
+        return self._child(table, amplified(share, q, self.unit))
+
+    def vote(
+        self, learner: Learner, blocks: int, share: Budget | None = None, *, candidates: Sequence[str] | None = None
+    ) -> Vote:
+        """Run a learner on each of ``blocks`` random blocks, inside, and let out only what a private vote releases.
+
+        The learner gets an :class:`ExactCurator` of its block and returns a word (None, or failing, is an abstention).
+        One unit is in one block and changes at most one vote. With public ``candidates`` the winner is selected
+        privately under the share's notion (votes for anything else are abstentions); without, the share is (ε, δ) and
+        outcomes are released by a thresholded histogram [001 Lemma 6.1, with the constants of its proof corrected].
+        """
+        share = self._share(share)
+        _check_blocks(blocks)
+        if candidates is not None:
+            if len(set(candidates)) != len(candidates) or not candidates:
+                raise InputError("candidates must be distinct and at least one")
+            call, cost = plan_selection(_ONE_VOTE.linf, share)
+        else:
+            call, cost = plan_threshold(_ONE_VOTE, share)
+        self._check((cost,))
+        tables = self._rows.split(blocks, self._gateway.secret())
+        ballots = [_ballot(learner, table, self.unit) for table in tables]
+        self._spend((cost,), {"query": "vote", "blocks": blocks, "noise": call.kind, "share": share.to_dict()})
+        if candidates is not None:
+            counts = np.array([ballots.count(c) for c in candidates], dtype=np.int64)
+            return Vote(candidates[self._gateway.select(call, counts)], {}, None)
+        released = self._gateway.release_large(call, {b: ballots.count(b) for b in set(ballots)})
+        released = {b: n for b, n in released.items() if b != ABSTAIN}
+        winner = max(sorted(released), key=lambda b: released[b]) if released else None
+        return Vote(winner, released, call.threshold)
+
+    # -- the account -------------------------------------------------------------------------------------------------
+
+    @property
+    def spent(self) -> Budget | None:
+        """What was spent so far; None for nothing."""
+        return self._accountant.spent
+
+    @property
+    def remaining(self) -> Budget | None:
+        """What is left to spend; None for nothing."""
+        return self._accountant.remaining
+
+    @property
+    def steps(self) -> tuple[Mapping[str, Any], ...]:
+        """What was asked and paid for, in order. Public."""
+        return tuple(self._steps)
+
+    def statement(self) -> dict[str, Any]:
+        """The public facts that go with everything released: who is protected, how far, and what was peeked at."""
+        return {
+            "origin": self._gateway.origin,
+            "unit": self.unit.to_dict(),
+            "budget": self.budget.to_dict(),
+            "spent": None if self.spent is None else self.spent.to_dict(),
+            "steps": list(self._steps),
+            "public_size": self.public_size,
+            "domain": self.domain.fingerprint,
+            "peeked": {k: list(v) for k, v in self.domain.peeked.items()},
+            "version": __version__,
+        }
+
+    def close(self) -> None:
+        """Write the steps to the ledger and give back what was not used. Afterwards nothing can be asked."""
+        if self._closed:
+            return
+        self._closed = True
+        self._prepared = None
+        if self._ledger is None or self._charge is None or self._parent is not None:
+            return
+        self._ledger.record_steps(self._charge, [dict(s) for s in self._steps])
+        used = self._accountant.spent
+        # An (ε, δ) charge is settled only when nothing was drawn: its δ cannot be divided afterwards.
+        if used != self.budget and not isinstance(self.budget, ApproxDP):
+            self._ledger.settle(self._charge, used)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.domain)} columns, unit {self.unit}, budget {self.budget})"
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _rows(self) -> Table:
+        """The rows as the unit allows them to count: clipped to the bound, or one by one."""
+        if self._prepared is None:
+            if self._parent is not None:
+                self._prepared = self._source
+            elif self.unit.column is not None:
+                self._prepared = self._source.clip(self.unit.max_rows, self._gateway.secret())
+            else:
+                self._prepared = self._source.without_persons()
+        return self._prepared
+
+    def _share(self, share: Budget | None) -> Budget:
+        if self._closed:
+            raise BudgetError("this curator is closed; open another one with a budget of its own")
+        if share is None:
+            share = self.remaining
+            if share is None:
+                raise BudgetError(f"the budget is gone: {self.budget} was the total")
+        if not isinstance(share, Budget):
+            raise BudgetError(f"a share is PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ), got {share!r}")
+        return share
+
+    def _check(self, costs: Sequence[Cost]) -> None:
+        """Refuse before any data is touched."""
+        trial = Accountant(
+            self._accountant.total,
+            delta_for_tests=self._accountant.delta_for_tests,
+            spending=self._accountant.spending,
+        )
+        trial.charge(*costs)
+
+    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> None:
+        """Book the step; the first one charges the whole budget to the ledger, durably. Noise is drawn after this."""
+        root = self
+        while root._parent is not None:
+            root = root._parent
+        root._reserve()
+        self._accountant.charge(*costs)
+        self._steps.append(dict(step))
+        if root is not self:
+            root._steps.append({"in": "block or sample", **step})
+
+    def _reserve(self) -> None:
+        if self._charge is None:
+            if self._ledger is None:
+                self._ledger = Ledger.in_memory(self.budget)
+            details = {"purpose": self.purpose, "domain": self.domain.fingerprint}
+            self._charge = self._ledger.charge(self.budget, self.unit, details)
+
+    def _child(self, table: Table, budget: Budget) -> Curator:
+        child = Curator(table, self.unit, budget, gateway=self._gateway, purpose=self.purpose)
+        child._parent = self
+        return child
+
+
+def _check_blocks(blocks: int) -> None:
+    if isinstance(blocks, bool) or not isinstance(blocks, int) or blocks < 1:
+        raise InputError(f"the number of blocks must be a whole number of at least 1, got {blocks!r}")
+
+
+def _ballot(learner: Learner, block: Table, unit: PrivacyUnit) -> str:
+    """One block's vote. Whatever goes wrong inside stays inside: it is an abstention."""
+    try:
+        word = learner(ExactCurator(block, unit))
+    except Exception:
+        return ABSTAIN
+    return word if isinstance(word, str) else ABSTAIN
+
+
+class ExactGateway:
+    """No noise at all. For tests, benchmarks and non-private baselines; what passes through is marked ``exact``."""
+
+    origin: Origin = "exact"
+
+    def add_noise(self, call: NoiseCall, values: IntArray) -> IntArray:
+        return np.array(values, dtype=np.int64)
+
+    def select(self, call: NoiseCall, scores: IntArray) -> int:
+        return int(np.argmax(scores))
+
+    def release_large(self, call: NoiseCall, histogram: Mapping[str, int]) -> dict[str, int]:
+        return dict(histogram)
+
+    def secret(self) -> bytes:
+        return SecureGateway().secret()
+
+
+class ExactCurator(Curator):
+    """Answers exactly and never refuses. NOT PRIVATE: nothing learned through it can be saved as a release."""
+
+    def __init__(self, table: Table, unit: PrivacyUnit | None = None, budget: Budget | None = None) -> None:
+        super().__init__(table, unit, budget or PureDP(1), gateway=ExactGateway())
+
+    def _share(self, share: Budget | None) -> Budget:
+        return share if share is not None else self.budget
+
+    def _check(self, costs: Sequence[Cost]) -> None:
+        pass
+
+    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> None:
+        self._steps.append(dict(step))
+
+    @property
+    def _rows(self) -> Table:
+        if self._prepared is None:
+            clipped = self.unit.column is not None and self._source.unit_column is not None
+            self._prepared = self._source.clip(self.unit.max_rows, self._gateway.secret()) if clipped else self._source
+        return self._prepared
+
+    def _child(self, table: Table, budget: Budget) -> Curator:
+        return ExactCurator(table, self.unit, budget)

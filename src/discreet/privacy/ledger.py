@@ -1,0 +1,308 @@
+"""The ledger: what was spent on a body of data, durable, in one SQLite file or in memory.
+
+A charge is committed and synced to disk *before* any noise is drawn, so a crash counts as spent: the ledger never
+says less than what was released. Charges of several processes are serialised by the database, and each is checked
+against the total inside the same transaction, so together they cannot overspend. Entries are only ever appended, and
+each carries a hash of all before it.
+
+An algorithm that takes thousands of steps charges its whole share once and accounts for its steps in memory; what it
+did not use can be given back when it ends in good order (:meth:`Ledger.settle`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from .._version import __version__
+from ..errors import BudgetError, LedgerError
+from .accounting import Accountant, Cost, Spending
+from .budget import Budget
+from .unit import PrivacyUnit
+
+_FORMAT = "discreet-ledger-1"
+_WAIT_SECONDS = 120.0
+Kind = Literal["open", "charge", "settle", "steps"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger."""
+
+    number: int
+    time: str
+    kind: Kind
+    details: Mapping[str, Any]
+    chain: str
+
+    def digest(self, previous: str) -> str:
+        body = json.dumps(
+            [previous, self.number, self.time, self.kind, self.details], sort_keys=True, ensure_ascii=True
+        )
+        return hashlib.sha256(body.encode()).hexdigest()
+
+
+class Ledger:
+    """Spending against a total budget.
+
+    ``Ledger.create(path, total)`` makes a file, ``Ledger.open(path)`` uses one, ``Ledger.in_memory(total)`` is for
+    notebooks. An (ε, δ) total adds up ε and δ of its charges; keep the total in zCDP to compose many releases tightly.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path | None) -> None:
+        self._connection = connection
+        self._lock = threading.RLock()
+        self.path = path
+        self._read = 0  # number of the last entry that was taken in
+        self._charges: dict[int, Budget] = {}
+        self._unit: PrivacyUnit | None = None
+        first = self._entries(0, limit=1)
+        if not first or first[0].kind != "open" or first[0].details.get("format") != _FORMAT:
+            raise LedgerError(f"{path} is not a ledger of this version ({_FORMAT})")
+        self.total = Budget.from_dict(dict(first[0].details["total"]))
+        self.created = first[0].time
+
+    # -- making and opening ------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, path: str | Path, total: Budget) -> Ledger:
+        """A new ledger file. An existing one is never overwritten."""
+        path = Path(path)
+        if path.exists():
+            raise LedgerError(f"{path} exists already; open it with Ledger.open, or choose another name")
+        if not path.parent.is_dir():
+            raise LedgerError(f"the folder {path.parent} does not exist; make it first")
+        connection = _connect(path, "rwc")
+        try:
+            _initialise(connection, total)
+        except sqlite3.Error as error:
+            connection.close()
+            raise LedgerError(f"cannot create the ledger {path}: {error}") from None
+        return cls(connection, path)
+
+    @classmethod
+    def open(cls, path: str | Path, total: Budget | None = None) -> Ledger:
+        """An existing ledger file; with ``total``, create it when it does not exist and insist on that total."""
+        path = Path(path)
+        if not path.exists():
+            if total is None:
+                raise LedgerError(f"there is no ledger {path}; make one with Ledger.create(path, total)")
+            return cls.create(path, total)
+        connection = _connect(path, "rw")
+        try:
+            ledger = cls(connection, path)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            raise LedgerError(f"{path} cannot be read as a ledger: {error}") from None
+        if total is not None and total != ledger.total:
+            connection.close()
+            raise LedgerError(f"the ledger {path} has the total {ledger.total}, not {total}; a total cannot be changed")
+        return ledger
+
+    @classmethod
+    def in_memory(cls, total: Budget) -> Ledger:
+        """A ledger that lives as long as the process."""
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        _initialise(connection, total)
+        return cls(connection, None)
+
+    # -- spending ----------------------------------------------------------------------------------------------------
+
+    def charge(self, amount: Budget, unit: PrivacyUnit, details: Mapping[str, Any] | None = None) -> int:
+        """Spend, or raise :class:`BudgetError` and spend nothing. When this returns, the spend is on the disk."""
+        with self._transaction():
+            self._catch_up()
+            if self._unit is not None and unit != self._unit:
+                raise BudgetError(
+                    f"this ledger protects {self._unit}, and the charge is for {unit}; guarantees for different units "
+                    "do not add up, so use a ledger of its own"
+                )
+            self._accountant().charge(Cost.of(amount))
+            body = {"amount": amount.to_dict(), "unit": unit.to_dict(), "version": __version__, **(details or {})}
+            return self._append("charge", body)
+
+    def settle(self, charge: int, used: Budget | None) -> None:
+        """Give back what a charge did not use: ``used`` replaces its amount, None means that nothing was drawn."""
+        with self._transaction():
+            self._catch_up()
+            reserved = self._charges.get(charge)
+            if reserved is None:
+                raise LedgerError(f"there is no open charge number {charge}")
+            if used is not None and not (type(used) is type(reserved) and used <= reserved):
+                raise LedgerError(f"charge {charge} reserved {reserved}; it cannot have used {used}")
+            self._append("settle", {"charge": charge, "used": None if used is None else used.to_dict()})
+
+    def record_steps(self, charge: int, steps: list[Mapping[str, Any]]) -> None:
+        """Write down what a charge was used for. Information only: the charge has paid for it."""
+        with self._transaction():
+            self._append("steps", {"charge": charge, "steps": steps})
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+
+    @property
+    def spent(self) -> Budget | None:
+        """What the charges add up to, in the notion of the total."""
+        with self._lock:
+            self._catch_up()
+            return self._accountant().spent
+
+    @property
+    def remaining(self) -> Budget | None:
+        with self._lock:
+            self._catch_up()
+            return self._accountant().remaining
+
+    @property
+    def entries(self) -> list[Entry]:
+        with self._lock:
+            return self._entries(0)
+
+    def verify(self) -> list[str]:
+        """Problems found; an empty list means that the file is whole, unaltered and within its total."""
+        problems: list[str] = []
+        with self._lock:
+            try:
+                status = self._connection.execute("PRAGMA integrity_check").fetchone()[0]
+                entries = self._entries(0)
+            except (sqlite3.DatabaseError, LedgerError) as error:
+                return [f"the file cannot be read: {error}"]
+            if status != "ok":
+                problems.append(f"the database is damaged: {status}")
+            previous = ""
+            for position, entry in enumerate(entries, start=1):
+                if entry.number != position:
+                    problems.append(f"entry {position} is missing")
+                    break
+                if entry.chain != entry.digest(previous):
+                    problems.append(f"entry {entry.number} was altered, or one before it")
+                    break
+                previous = entry.chain
+            accountant = Accountant(self.total, composition="basic")
+            try:
+                self._catch_up()
+                accountant.charge(*(Cost.of(amount) for amount in self._charges.values()))
+            except (BudgetError, LedgerError) as error:
+                problems.append(f"the charges do not fit the total: {error}")
+        return problems
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path) if self.path else 'in memory'}, total {self.total})"
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _accountant(self) -> Accountant:
+        spending = Spending()
+        for amount in self._charges.values():
+            spending = spending.plus(Cost.of(amount))
+        return Accountant(self.total, composition="basic", spending=spending)
+
+    def _catch_up(self) -> None:
+        """Take in what this or another process has appended since the last look."""
+        for entry in self._entries(self._read):
+            details = entry.details
+            if entry.kind == "charge":
+                self._charges[entry.number] = Budget.from_dict(dict(details["amount"]))
+                self._unit = self._unit or PrivacyUnit.from_dict(dict(details["unit"]))
+            elif entry.kind == "settle":
+                if details["used"] is None:
+                    self._charges.pop(details["charge"], None)
+                else:
+                    self._charges[details["charge"]] = Budget.from_dict(dict(details["used"]))
+            self._read = entry.number
+
+    def _entries(self, after: int, limit: int = -1) -> list[Entry]:
+        rows = self._connection.execute(
+            "SELECT number, time, kind, details, chain FROM entries WHERE number > ? ORDER BY number LIMIT ?",
+            (after, limit),
+        ).fetchall()
+        try:
+            return [Entry(n, t, k, json.loads(d), c) for n, t, k, d, c in rows]
+        except (ValueError, TypeError):
+            raise LedgerError(
+                f"the ledger {self.path} holds an entry that cannot be read; run `discreet ledger verify`"
+            ) from None
+
+    def _append(self, kind: Kind, details: Mapping[str, Any]) -> int:
+        return _insert(self._connection, kind, details)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")  # takes the write lock before anything is read
+            except sqlite3.OperationalError as error:
+                raise LedgerError(f"the ledger {self.path} cannot be written: {error}") from None
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                self._roll_back()
+                raise LedgerError(f"the ledger {self.path} could not be written, nothing was spent: {error}") from None
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=_WAIT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        connection.execute(
+            "PRAGMA synchronous = EXTRA"
+        )  # the commit survives a power cut, the directory entry included
+    except sqlite3.Error as error:
+        raise LedgerError(f"cannot open the ledger {path}: {error}") from None
+    return connection
+
+
+def _initialise(connection: sqlite3.Connection, total: Budget) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(
+        "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "
+        "details TEXT NOT NULL, chain TEXT NOT NULL)"
+    )
+    _insert(connection, "open", {"format": _FORMAT, "total": total.to_dict(), "version": __version__})
+    connection.execute("COMMIT")
+
+
+def _insert(connection: sqlite3.Connection, kind: Kind, details: Mapping[str, Any]) -> int:
+    last = connection.execute("SELECT number, chain FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+    number, previous = (last[0] + 1, last[1]) if last else (1, "")
+    # Through JSON and back: the hash is of what will be read again.
+    text = json.dumps(details)
+    details = json.loads(text)
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    chain = Entry(number, time, kind, details, "").digest(previous)
+    connection.execute(
+        "INSERT INTO entries VALUES (?, ?, ?, ?, ?)",
+        (number, time, kind, text, chain),
+    )
+    return number

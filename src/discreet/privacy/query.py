@@ -1,0 +1,262 @@
+"""Queries: what is computed per record, together with how far one record can move it.
+
+Score and sensitivity live in one object, so that they are written, read and tested together: the audits compare the
+declared sensitivity with the change on neighbouring tables. All sums are whole numbers. A real-valued term is rounded
+to a public grid record by record, *before* it is summed; whole numbers add up the same in any order and on any engine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Clique, Domain
+from ..errors import InputError
+from ..tables.base import Codes, IntArray
+from .unit import PrivacyUnit, Relation, Sensitivity
+
+LARGEST_TERM = 2**31  # per record, in grid units: sums of up to 2³² records cannot overflow 64 bits
+Grid = Fraction | int
+
+
+@dataclass(frozen=True)
+class Part:
+    """One table of sums that a query releases: its name, its shape, and the width of one unit of its grid."""
+
+    label: str
+    shape: tuple[int, ...]
+    clique: Clique | None = None  # set when the sums are a contingency table of these columns
+    grid: Fraction = Fraction(1)
+
+    @property
+    def cells(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+class Query(ABC):
+    """A sum over records with its sensitivity. Subclass it to ask something new; see ``docs/extending.md``.
+
+    A subclass gives ``parts``, ``row_sensitivity`` and either ``cliques`` with ``combine`` (the sums follow from
+    contingency tables) or ``columns`` with ``sum_rows`` (rows are visited in batches).
+    """
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """The tables that come out, in order."""
+
+    @abstractmethod
+    def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
+        """Per part, how far adding (or replacing) one *row* can move the sums."""
+
+    def sensitivity(self, unit: PrivacyUnit) -> tuple[Sensitivity, ...]:
+        """Per part, how far one *unit* can move the sums.
+
+        Adding a person adds up to m rows. Replacing one replaces up to m rows and adds or removes the difference:
+        m steps in all, each as large as the larger of the two.
+        """
+        steps = self.row_sensitivity(unit.relation)
+        if unit.relation == "replace-one" and unit.column is not None:
+            alone = self.row_sensitivity("add-remove")
+            steps = tuple(Sensitivity.largest([a, b]) for a, b in zip(steps, alone, strict=True))
+        return tuple(s.times(unit.max_rows) for s in steps)
+
+    @property
+    def cliques(self) -> tuple[Clique, ...] | None:
+        return None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+    def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
+        raise TypeError(f"{type(self).__name__} is not computed from contingency tables")
+
+    def sum_rows(self, batch: Mapping[str, Codes]) -> tuple[IntArray, ...]:
+        raise TypeError(f"{type(self).__name__} is not computed row by row")
+
+    def describe(self) -> dict[str, Any]:
+        """Public description, for ledgers and release cards."""
+        return {"query": type(self).__name__, "parts": [p.label for p in self.parts]}
+
+
+class Marginals(Query):
+    """Contingency tables of cliques of columns. The empty clique is the number of records.
+
+    Sensitivity: a record adds one to one cell of each table (L1 = L2 = L∞ = 1); replacing a record also takes one
+    from one cell (L1 = 2, L2² = 2, L∞ = 1).
+    """
+
+    def __init__(self, domain: Domain, cliques: Iterable[Iterable[str]]) -> None:
+        self.domain = domain
+        self._cliques = tuple(domain.clique(c) for c in cliques)
+        if len(set(self._cliques)) != len(self._cliques):
+            twice = next(c for c in self._cliques if self._cliques.count(c) > 1)
+            raise InputError(f"the clique {twice} is asked for twice; once is enough")
+
+    @property
+    def cliques(self) -> tuple[Clique, ...]:
+        return self._cliques
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(
+            Part(" × ".join(c) or "number of records", tuple(self.domain[n].size for n in c), clique=c)
+            for c in self._cliques
+        )
+
+    def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
+        if relation == "add-remove":
+            return (Sensitivity(1, 1, 1, 1),) * len(self.parts)
+        # One cell loses a record and another gains it. The total stays, but is noised as if it moved: nobody should
+        # learn the exact number of records from us.
+        moved, total = Sensitivity(2, 2, 1, 2), Sensitivity(1, 1, 1, 1)
+        return tuple(moved if p.cells > 1 else total for p in self.parts)
+
+    def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
+        return tuple(counts)
+
+
+class CellSums(Query):
+    """Sums of a public function of a few columns: one vector of values for each cell of a clique.
+
+    The values are rounded to the grid once, in public, so the sensitivities are exact: they are found by looking at
+    every cell (add-remove) or every pair of cells (replace-one).
+
+    Parameters
+    ----------
+    values:
+        Array of shape ``(*clique shape, d)``: the d terms that a record in that cell contributes.
+    grid:
+        Width of the public grid; a power of two or any rational.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        clique: Iterable[str],
+        values: NDArray[Any],
+        *,
+        grid: Grid | float = 1,
+        label: str = "sums",
+    ) -> None:
+        self.domain = domain
+        self._clique = domain.clique(clique)
+        self._grid = Fraction(grid)
+        shape = tuple(domain[n].size for n in self._clique)
+        values = np.asarray(values, dtype=np.float64)
+        if values.shape[:-1] != shape:
+            raise InputError(f"values must have shape {(*shape, 'd')}, got {values.shape}")
+        units = np.rint(values / float(self._grid))
+        if not np.all(np.isfinite(units)) or np.abs(units).max(initial=0) > LARGEST_TERM:
+            raise InputError(f"values must be finite and at most 2³¹ grid units large; the grid is {float(self._grid)}")
+        self._units: IntArray = units.astype(np.int64).reshape(-1, values.shape[-1])
+        self._label = label
+
+    @property
+    def cliques(self) -> tuple[Clique, ...]:
+        return (self._clique,)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part(self._label, (self._units.shape[1],), grid=self._grid),)
+
+    def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
+        return (np.asarray(counts[0].reshape(-1) @ self._units, dtype=np.int64),)
+
+    def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
+        u = self._units
+        if relation == "add-remove":
+            return (_largest_norms(u),)
+        return (Sensitivity.largest([_largest_norms(u - row) for row in u]),)
+
+
+def _largest_norms(vectors: IntArray) -> Sensitivity:
+    """Largest norms among integer rows, exactly: squares are added as Python integers when they may be large."""
+    size = np.abs(vectors)
+    wide = int(size.max(initial=0)) ** 2 * max(vectors.shape[1], 1) >= 2**62
+    squared = size.astype(object) ** 2 if wide else size**2
+    return Sensitivity(
+        int(size.sum(axis=1).max(initial=0)),
+        int(squared.sum(axis=1).max(initial=0)) if len(vectors) else 0,
+        int(size.max(initial=0)),
+        int((size > 0).sum(axis=1).max(initial=0)),
+    )
+
+
+class Score(ABC):
+    """Scores of public candidates, for private selection: whole numbers that no unit moves by more than ``linf``.
+
+    Higher is better. Scores may be any function of the sums of ``query``; the sensitivity is that of the score.
+    """
+
+    query: Query
+
+    @property
+    @abstractmethod
+    def candidates(self) -> tuple[str, ...]:
+        """Names of the candidates, in order."""
+
+    @abstractmethod
+    def scores(self, sums: Sequence[IntArray]) -> IntArray:
+        """One whole number a candidate."""
+
+    @abstractmethod
+    def linf(self, unit: PrivacyUnit) -> int:
+        """Largest change of any score through one unit. Scores may move both ways."""
+
+    def describe(self) -> dict[str, Any]:
+        return {"score": type(self).__name__, "candidates": len(self.candidates)}
+
+
+class LargestSum(Score):
+    """Select the largest of a query's sums (over all its parts, which must share one grid)."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        if len({p.grid for p in query.parts}) > 1:
+            raise InputError("sums on different grids cannot be compared; select within one part")
+
+    @cached_property
+    def candidates(self) -> tuple[str, ...]:
+        return tuple(f"{p.label}[{i}]" for p in self.query.parts for i in range(p.cells))
+
+    def scores(self, sums: Sequence[IntArray]) -> IntArray:
+        return np.concatenate([s.reshape(-1) for s in sums])
+
+    def linf(self, unit: PrivacyUnit) -> int:
+        return max(s.linf for s in self.query.sensitivity(unit))
+
+
+class WorstTable(Score):
+    """Select the table that a public approximation fits worst: ‖counts − approximation‖₁, a score for each clique.
+
+    By the triangle inequality the score moves by at most the table's own L1 sensitivity: 1 under add-remove, 2 under
+    replace-one (times the rows of a person). Approximations are rounded to whole counts.
+    """
+
+    def __init__(self, marginals: Marginals, approximation: Sequence[NDArray[Any]]) -> None:
+        self.query = marginals
+        if len(approximation) != len(marginals.parts):
+            raise InputError(f"{len(marginals.parts)} tables need as many approximations, got {len(approximation)}")
+        self._approximation = [np.rint(np.asarray(a)).astype(np.int64) for a in approximation]
+        for part, a in zip(marginals.parts, self._approximation, strict=True):
+            if a.shape != part.shape:
+                raise InputError(f"the approximation of {part.label} must have shape {part.shape}, got {a.shape}")
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        return tuple(p.label for p in self.query.parts)
+
+    def scores(self, sums: Sequence[IntArray]) -> IntArray:
+        return np.array([np.abs(s - a).sum() for s, a in zip(sums, self._approximation, strict=True)], dtype=np.int64)
+
+    def linf(self, unit: PrivacyUnit) -> int:
+        return max(s.l1 for s in self.query.sensitivity(unit))

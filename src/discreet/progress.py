@@ -1,0 +1,37 @@
+"""Progress of long work. Silent unless somebody listens: the command line does, a library does not print.
+
+``with listening(callback): …`` calls ``callback(label, done, total)``; work is wrapped in :func:`track`. What is
+reported must be public: sizes of models and draws, never the number of records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
+Listener = Callable[[str, int, int], None]
+_listener: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
+
+
+@contextmanager
+def listening(callback: Listener) -> Iterator[None]:
+    """Report the progress of everything inside to ``callback``."""
+    token = _listener.set(callback)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def track(items: Iterable[T], total: int, label: str) -> Iterator[T]:
+    """Pass items on, reporting how many of ``total`` are done."""
+    listener = _listener.get()
+    for done, item in enumerate(items):
+        if listener is not None:
+            listener(label, done, total)
+        yield item
+    if listener is not None:
+        listener(label, total, total)

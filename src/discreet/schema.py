@@ -1,0 +1,196 @@
+"""The schema file: public knowledge about the columns, in TOML, for a person to read and edit.
+
+    version = 1
+
+    [columns.smoke]
+    levels = ["yes", "no"]
+    outside = "no"
+
+Reading never guesses: what is not declared does not exist. Writing keeps the order, explains the keys, and marks what
+was learned by looking at private data.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .domain import Attribute, Domain, Level
+from .errors import FileFormatError, SchemaError
+from .io.atomic import PathLike, write_atomically
+from .io.limits import DEFAULT_LIMITS
+from .io.reading import read_text
+
+_HEADER = """\
+# What is publicly known about the columns, before anybody looks at the rows. Edit freely; the order is kept.
+# Nothing in this file is protected: it must not be learned from the private data.
+#
+#   levels  = ["no", "yes"]       the categories in order: strings, whole numbers, or true and false
+#   edges   = [0, 18, 65, 120]    for numbers: the bins [0, 18), [18, 65), [65, 120]
+#   missing = "unknown"           a level of its own for absent values
+#   other   = "other"             a level of its own for values that are not listed
+#   outside = "other"             the level that takes values which are not listed; for numbers also "nearest", the
+#                                 nearest bin
+#   integer = true                for numbers: they are whole
+#   peeked  = ["levels"]          which of levels, edges and missing were learned by looking at private data
+#
+# A name with anything but letters, digits, "_" and "-" stands in quotes: [columns."marital status"]
+"""
+_PEEKED_VALUE = "learned by looking at private data; replace it by public knowledge"
+_PEEKED_MARK = "delete this line when the above is public knowledge"
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_CONTROL = re.compile(r'[\x00-\x1f\x7f"\\]')
+_CONTROL_IN_COMMENT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_WIDTH = 110
+
+
+def load_schema(path: PathLike) -> Domain:
+    """Read a schema file.
+
+    Errors are :class:`SchemaError`: they name the file and, where there is one, the line.
+    """
+    shown = os.fspath(path)
+    if not os.path.exists(path):
+        raise SchemaError(
+            f"there is no schema file {shown}. A schema says which columns and levels exist, from public knowledge. "
+            f"`discreet schema draft data.csv` writes a first one to be edited"
+        )
+    try:
+        text = read_text(path, DEFAULT_LIMITS.text_bytes)
+    except FileFormatError as error:
+        raise SchemaError(str(error)) from error
+    return parse_schema(text, shown)
+
+
+def parse_schema(text: str, source: str = "schema") -> Domain:
+    """Read the text of a schema file; ``source`` is what messages call it."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SchemaError(f"{source}: this is not valid TOML: {_syntax_hint(error)}") from None
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"{source}: this is not valid TOML: {error}") from None
+    try:
+        return Domain.from_dict(document)
+    except SchemaError as error:
+        culprit = _culprit(document)
+        line = _section_lines(text).get(culprit) if culprit is not None else None
+        where = source if line is None else f"{source}, line {line}"
+        raise SchemaError(f"{where}: {error}{_dotted_name_hint(document, culprit)}") from None
+
+
+def save_schema(domain: Domain, path: PathLike, comments: Mapping[str, str] | None = None) -> None:
+    """Write a schema file, completely or not at all. ``comments`` are put above the columns they name."""
+    write_atomically(path, [schema_text(domain, comments).encode("utf-8")])
+
+
+def schema_text(domain: Domain, comments: Mapping[str, str] | None = None) -> str:
+    """The schema file as text; :func:`parse_schema` gives back an equal domain."""
+    parts = [_HEADER, "version = 1\n"]
+    for attribute in domain.attributes:
+        try:
+            parts.append(_section(attribute, (comments or {}).get(attribute.name, "")))
+            parts[-1].encode("utf-8")
+        except UnicodeEncodeError:
+            raise SchemaError(f"column {attribute.name!r}: a name or level is not valid Unicode") from None
+    return "\n".join(parts)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def _section(attribute: Attribute, comment: str) -> str:
+    lines = [f"# {_CONTROL_IN_COMMENT.sub(' ', line)}" for line in comment.splitlines()]
+    lines.append(f"[columns.{_key(attribute.name)}]")
+    for key, value in attribute.to_dict().items():
+        line = f"{key} = {_value(value, len(key) + 3)}"
+        if key in attribute.peeked:
+            line += f"  # {_PEEKED_VALUE}"
+        elif key == "peeked":
+            line += f"  # {_PEEKED_MARK}"
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _string(name)
+
+
+def _value(value: Level | float | list[Any], indent: int) -> str:
+    if isinstance(value, list):
+        items = [_value(item, 0) for item in value]
+        one_line = f"[{', '.join(items)}]"
+        return one_line if len(one_line) + indent <= _WIDTH else "[\n" + "".join(_filled(items)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _string(value) if isinstance(value, str) else repr(value)
+
+
+def _filled(items: Iterable[str]) -> Iterable[str]:
+    """Items of a long list, several to a line."""
+    line = "   "
+    for item in items:
+        if len(line) + len(item) > _WIDTH and line.strip():
+            yield line + "\n"
+            line = "   "
+        line += f" {item},"
+    yield line + "\n"
+
+
+def _string(text: str) -> str:
+    def escape(match: re.Match[str]) -> str:
+        character = match.group()
+        return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
+
+    return f'"{_CONTROL.sub(escape, text)}"'
+
+
+# -- explaining --------------------------------------------------------------------------------------------------------
+
+
+def _syntax_hint(error: tomllib.TOMLDecodeError) -> str:
+    message = str(error)
+    if "Invalid value" in message:
+        message += '; text stands in quotes, as in levels = ["yes", "no"]'
+    elif "declare" in message or "overwrite" in message:
+        message += "; is a column declared twice?"
+    return message
+
+
+def _culprit(document: Mapping[str, Any]) -> str | None:
+    """The first column that cannot be read."""
+    columns = document.get("columns")
+    for name, entry in columns.items() if isinstance(columns, dict) else ():
+        try:
+            Attribute.from_dict(name, entry if isinstance(entry, dict) else {"": None})
+        except SchemaError:
+            return str(name)
+    return None
+
+
+def _section_lines(text: str) -> dict[str, int]:
+    """The line of each ``[columns.NAME]``, found by reading those lines alone."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.lstrip().startswith("["):
+            continue
+        try:
+            columns = tomllib.loads(line).get("columns")
+        except (ValueError, RecursionError):
+            continue
+        for name in columns if isinstance(columns, dict) else ():
+            found.setdefault(name, number)
+    return found
+
+
+def _dotted_name_hint(document: Mapping[str, Any], culprit: str | None) -> str:
+    """[columns.a.b] is a column "a" with a key "b" to TOML; to a person it is a column with a dot in its name."""
+    entry = document["columns"][culprit] if culprit is not None else None
+    for key, value in entry.items() if isinstance(entry, dict) else ():
+        if isinstance(value, dict):
+            return f"; a name with a dot stands in quotes: [columns.{_string(f'{culprit}.{key}')}]"
+    return ""

@@ -1,0 +1,87 @@
+"""Secret coins for records: the same record flips the same coin wherever and however often it is visited.
+
+Blocks, samples and clipped contributions must not depend on a row's *position*: under add-remove, deleting one row
+would shift all the others. So a record's coin is a keyed hash (SipHash-2-4 [AB12], vectorised) of what the record is
+and of how many equal ones came before it. Equal records are interchangeable, so the set of coins of D differs from
+that of a neighbour D′ by exactly the coin of the changed record, and the coins are those of independent fair draws
+as far as SipHash is a pseudo-random function. The key is drawn from the operating system for one curator and never
+leaves it.
+
+[AB12] Aumasson, Bernstein. SipHash: a fast short-input PRF. INDOCRYPT 2012.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+U64 = NDArray[np.uint64]
+
+
+def _rotate(x: U64, bits: int) -> U64:
+    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+
+
+def keyed_hash(key: bytes, words: Sequence[U64]) -> U64:
+    """SipHash-2-4 of one message a row; message i is ``words[0][i], words[1][i], …`` as 64-bit little-endian words."""
+    k0, k1 = (np.uint64(k) for k in struct.unpack("<QQ", key))
+    shape = words[0].shape
+    v0, v1, v2, v3 = (
+        np.full(shape, k ^ np.uint64(c), dtype=np.uint64)
+        for k, c in (
+            (k0, 0x736F6D6570736575),
+            (k1, 0x646F72616E646F6D),
+            (k0, 0x6C7967656E657261),
+            (k1, 0x7465646279746573),
+        )
+    )
+
+    def rounds(count: int) -> None:
+        nonlocal v0, v1, v2, v3
+        for _ in range(count):
+            v0, v2 = v0 + v1, v2 + v3
+            v1, v3 = _rotate(v1, 13) ^ v0, _rotate(v3, 16) ^ v2
+            v0, v2 = _rotate(v0, 32) + v3, v2 + v1
+            v1, v3 = _rotate(v1, 17) ^ v2, _rotate(v3, 21) ^ v0
+            v2 = _rotate(v2, 32)
+
+    # The last block holds the message length in bytes modulo 256 in its top byte; ours are whole words.
+    last = np.full(shape, np.uint64((8 * len(words)) % 256 << 56), dtype=np.uint64)
+    for m in (*words, last):
+        v3 = v3 ^ m
+        rounds(2)
+        v0 = v0 ^ m
+    v2 = v2 ^ np.uint64(0xFF)
+    rounds(4)
+    return np.asarray(v0 ^ v1 ^ v2 ^ v3, dtype=np.uint64)
+
+
+def occurrence(keys: U64, group: NDArray[np.int64] | None = None) -> U64:
+    """For each entry, how many equal entries (of the same group) precede it: 0, 1, 2, …"""
+    order = np.argsort(keys, kind="stable") if group is None else np.lexsort((keys, group))
+    sorted_keys = keys[order]
+    new = np.ones(len(keys), dtype=bool)
+    if group is None:
+        new[1:] = sorted_keys[1:] != sorted_keys[:-1]
+    else:
+        new[1:] = (sorted_keys[1:] != sorted_keys[:-1]) | (group[order][1:] != group[order][:-1])
+    position = np.arange(len(keys))
+    start = np.maximum.accumulate(np.where(new, position, 0))
+    out = np.empty(len(keys), dtype=np.uint64)
+    out[order] = (position - start).astype(np.uint64)
+    return out
+
+
+def block_of(coins: U64, blocks: int) -> NDArray[np.int64]:
+    """Uniform block 0 … blocks − 1 from the top 32 bits of the coin."""
+    return ((coins >> np.uint64(32)) * np.uint64(blocks) >> np.uint64(32)).astype(np.int64)
+
+
+def is_heads(coins: U64, rate: Fraction) -> NDArray[np.bool_]:
+    """True with probability at most ``rate`` (the largest multiple of 2⁻⁶⁴ that is not above it)."""
+    threshold = int(rate * 2**64)
+    return np.ones(coins.shape, dtype=bool) if threshold >= 2**64 else coins < np.uint64(threshold)

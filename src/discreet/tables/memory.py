@@ -1,0 +1,151 @@
+"""Rows in memory: one compact array of codes a column, counted in batches by several threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Clique, Domain
+from ..errors import InputError
+from . import coins, counting
+from .base import Codes, IntArray, RowQuery, Table
+
+BATCH_ROWS = 1 << 17
+
+
+@dataclass(frozen=True, repr=False)
+class Persons:
+    """Whose row it is: a number a row, and a 64-bit identity a person (a digest of the identifier, not its order)."""
+
+    of_row: NDArray[np.int64]
+    identity: NDArray[np.uint64]
+
+    def take(self, rows: NDArray[Any]) -> Persons:
+        return Persons(self.of_row[rows], self.identity)
+
+
+class MemoryTable(Table):
+    """Encoded rows in memory. Make one with :func:`discreet.tables.encode.encode`.
+
+    Its representation says nothing about the rows, their number included.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        columns: Sequence[Codes],
+        *,
+        persons: Persons | None = None,
+        unit_column: str | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if len(columns) != len(domain):
+            raise InputError(f"the domain has {len(domain)} columns, got codes for {len(columns)}")
+        if (persons is None) != (unit_column is None):
+            raise InputError("a table with a unit column needs to know whose row each row is, and the other way round")
+        self.domain = domain
+        self.unit_column = unit_column
+        self._columns = {name: np.ascontiguousarray(c) for name, c in zip(domain.names, columns, strict=True)}
+        self._persons = persons
+        self._rows = len(columns[0]) if columns else 0
+        self._threads = threads or min(8, os.cpu_count() or 1)
+
+    def __repr__(self) -> str:
+        return f"MemoryTable({len(self.domain)} columns)"
+
+    def count(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
+        groups = counting.plan_groups(self.domain, tuple(cliques))
+
+        def count_batch(batch: Mapping[str, Codes]) -> list[IntArray]:
+            return [counting.count_group(self.domain, group, batch) for group, _ in groups]
+
+        totals = self._reduce(count_batch, counting.zero_groups(self.domain, groups), self.domain.names)
+        tables: dict[int, IntArray] = {}
+        for (group, positions), total in zip(groups, totals, strict=True):
+            for i in positions:
+                tables[i] = counting.sum_out(self.domain, group, total, cliques[i])
+        return tuple(tables[i] for i in range(len(cliques)))
+
+    def stream(self, query: RowQuery) -> tuple[IntArray, ...]:
+        empty = {name: self._columns[name][:0] for name in query.columns}
+        return tuple(self._reduce(query.sum_rows, list(query.sum_rows(empty)), query.columns))
+
+    def count_sparse(self, clique: Clique) -> dict[tuple[int, ...], int]:
+        if not self._rows:
+            return {}
+        rows = np.stack([self._columns[n].astype(np.int64) for n in clique], axis=1)
+        cells, counts = np.unique(rows, axis=0, return_counts=True)
+        return {tuple(cell): count for cell, count in zip(cells.tolist(), counts.tolist(), strict=True)}
+
+    def clip(self, max_rows: int, key: bytes) -> MemoryTable:
+        persons = self._persons
+        if persons is None:
+            raise InputError("only a table made with a unit column can bound the rows of a person")
+        # A person's rows are ranked by the keyed hash of (person, content, how many equal ones precede): the choice
+        # depends on that person's rows alone, so one person changes at most `max_rows` rows of the clipped table.
+        content = coins.keyed_hash(key, [persons.identity[persons.of_row], *self._packed()])
+        ticket = coins.keyed_hash(key, [content, coins.occurrence(content, persons.of_row)])
+        order = np.lexsort((ticket, persons.of_row))
+        owner = persons.of_row[order]
+        first = np.ones(len(owner), dtype=bool)
+        first[1:] = owner[1:] != owner[:-1]
+        position = np.arange(len(owner))
+        rank = position - np.maximum.accumulate(np.where(first, position, 0))
+        return self._take(np.sort(order[rank < max_rows]))
+
+    def split(self, blocks: int, key: bytes) -> tuple[MemoryTable, ...]:
+        block = coins.block_of(self._coins(key), blocks)
+        return tuple(self._take(np.flatnonzero(block == b)) for b in range(blocks))
+
+    def sample(self, rate: Fraction, key: bytes) -> MemoryTable:
+        return self._take(np.flatnonzero(coins.is_heads(self._coins(key), rate)))
+
+    def without_persons(self) -> MemoryTable:
+        return MemoryTable(self.domain, list(self._columns.values()), threads=self._threads)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _coins(self, key: bytes) -> NDArray[np.uint64]:
+        """One coin a row: the person's when the table knows persons, the record's otherwise."""
+        if self._persons is not None:
+            return coins.keyed_hash(key, [self._persons.identity])[self._persons.of_row]
+        content = coins.keyed_hash(key, self._packed())
+        return coins.keyed_hash(key, [content, coins.occurrence(content)])
+
+    def _packed(self) -> list[NDArray[np.uint64]]:
+        """The codes of a row as 64-bit words, one word a column."""
+        return [c.astype(np.uint64) for c in self._columns.values()]
+
+    def _take(self, rows: NDArray[Any]) -> MemoryTable:
+        return MemoryTable(
+            self.domain,
+            [c[rows] for c in self._columns.values()],
+            persons=None if self._persons is None else self._persons.take(rows),
+            unit_column=self.unit_column,
+            threads=self._threads,
+        )
+
+    def _batches(self, columns: Iterable[str]) -> Iterable[dict[str, Codes]]:
+        chosen = {name: self._columns[name] for name in columns}
+        for lo in range(0, self._rows, BATCH_ROWS):
+            yield {name: c[lo : lo + BATCH_ROWS] for name, c in chosen.items()}
+
+    def _reduce(
+        self,
+        sum_batch: Callable[[Mapping[str, Codes]], Sequence[IntArray]],
+        totals: list[IntArray],
+        columns: Iterable[str],
+    ) -> list[IntArray]:
+        """Add up a function of batches over all rows. Integer sums: the order of threads cannot show."""
+        with ThreadPoolExecutor(self._threads) as pool:
+            for part in pool.map(sum_batch, self._batches(columns)):
+                for total, increment in zip(totals, part, strict=True):
+                    total += increment
+        return totals
