@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Attribute, Domain, level_text
@@ -62,6 +62,7 @@ def test_bins_include_their_lower_edge_and_the_last_one_both():
             a.code(outside)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=8, unique=True).map(sorted), st.floats(0, 1))
 def test_code_of_a_number_agrees_with_numpy(edges, share):
     a = Attribute.numeric("x", edges)

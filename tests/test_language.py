@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Attribute, Domain
@@ -163,6 +163,7 @@ def test_a_question_has_an_end():
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10)
 
 
+@settings(deadline=None)
 @given(
     st.lists(names, min_size=2, max_size=4, unique=True),
     st.lists(names | st.just(""), min_size=1, max_size=4, unique=True),
@@ -177,6 +178,7 @@ def test_whatever_the_names_quoting_makes_them_sayable(columns, levels):
     assert question.evidence == dict.fromkeys(rest, code)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40) | st.text("P(),|= 'lungsmokeyes\"\\", max_size=40))
 def test_any_text_is_a_question_or_a_language_error(text):
     for attempt in (text, f"P({text})", f"P(lung | {text})"):

@@ -4,7 +4,7 @@ import os
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Attribute, Domain
@@ -41,6 +41,7 @@ def attributes(draw):
 domains = st.lists(attributes(), min_size=1, max_size=5, unique_by=lambda a: a.name).map(lambda a: Domain(tuple(a)))
 
 
+@settings(deadline=None)
 @given(domains, st.dictionaries(odd_text, odd_text))
 def test_round_trip_is_exact(domain, comments):
     comments = {**comments, domain.names[0]: "a comment\nin \x00 two \r lines [columns.x]"}
@@ -157,6 +158,7 @@ def test_names_that_no_file_can_hold(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80) | st.binary(max_size=80))
 def test_any_text_gives_a_domain_or_a_schema_error(content):
     text = content if isinstance(content, str) else content.decode("latin-1")

@@ -341,14 +341,15 @@ class CliqueVector(Mapping[Clique, Factor]):
     def unflatten(cls, domain: Domain, cliques: Iterable[Iterable[str]], vector: npt.ArrayLike) -> CliqueVector:
         """The inverse of :meth:`flatten`."""
         flat = np.asarray(vector, dtype=np.float64)
+        named = [domain.clique(c) for c in cliques]
+        cells = sum(map(domain.size, named))
+        if flat.ndim == 0 or cells != flat.shape[-1]:
+            raise InputError(f"these cliques have {cells} cells in all, but the vector has shape {flat.shape}")
         tables: dict[Clique, Factor] = {}
         start = 0
-        for names in cliques:
-            clique = domain.clique(names)
+        for clique in named:
             own = domain.project(clique)
             size = own.size()
             tables[clique] = Factor(own, flat[..., start : start + size].reshape(*flat.shape[:-1], *own.shape))
             start += size
-        if start != flat.shape[-1]:
-            raise InputError(f"these cliques have {start} cells in all, but the vector has {flat.shape[-1]}")
         return cls(domain, tables)

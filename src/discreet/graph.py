@@ -24,9 +24,11 @@ HEURISTICS = ("min-fill", "min-weight")
 # Measured on one core: a cell costs some ten passes of reading and writing, a message a handful of NumPy calls.
 _SECONDS_PER_CELL = 1.5e-8
 _SECONDS_PER_MESSAGE = 2e-5
-# With more cells than this after the first try, or after one try of each rule, the search ends: another rule seldom
-# wins back a factor of 2^10, and another way to break ties hardly ever one of 2^3.
-_HOPELESS_CELLS = (2**40, 2**31)
+# With more cells than this after the first try, or after one try of each rule, the search ends: no machine has room for
+# a thousandth of the first, and another way to break ties hardly ever wins back even a factor of eight.
+_HOPELESS_CELLS = (2**36, 2**31)
+# With fewer cells than this after one try of each rule it ends too: calls on such tables cost overhead, not arithmetic.
+_SMALL_CELLS = 2**12
 
 
 # -- small graph helpers -------------------------------------------------------------------------------------------
@@ -156,6 +158,13 @@ class _Elimination:
             total += log_size * (clique & members).bit_count()
         return total
 
+    def cells_of(self, clique: int) -> int:
+        """Cells of the table over these columns, exactly."""
+        cells = 1
+        for size, _, members in self.of_size:
+            cells *= size ** (clique & members).bit_count()
+        return cells
+
     def remove(self, v: int) -> int:
         """Join the neighbours of v to each other and take v out; returns the columns whose score may have changed."""
         mine, adjacent, fill = self.adjacent[v], self.adjacent, self.fill
@@ -171,7 +180,7 @@ class _Elimination:
             adjacent[u] = (adjacent[u] | mine) & ~(1 << v | 1 << u)
         self.order.append(v)
         self.cliques.append(clique)
-        self.cells += math.prod(k ** (clique & members).bit_count() for k, _, members in self.of_size)
+        self.cells += self.cells_of(clique)
         self.allowed &= ~(1 << v)
         return touched
 
@@ -260,7 +269,8 @@ def _best_elimination(
         if finished and (best is None or run.cells < best.cells):
             best = run
         # No fill-in: the graph is chordal and no order does better.
-        if best is not None and (best.filled == 0 or best.cells > _HOPELESS_CELLS[t + 1 >= len(rules)]):
+        both = t + 1 >= len(rules)
+        if best and (best.filled == 0 or best.cells > _HOPELESS_CELLS[both] or (both and best.cells < _SMALL_CELLS)):
             break
     assert best is not None
     return best
@@ -379,10 +389,14 @@ class JunctionTree:
         largest = max(range(len(sizes)), key=sizes.__getitem__)
         total = sum(sizes)
         between = sum(self.domain.size(s) for s in self.separators)
-        # Beliefs, one working copy of them, two messages an edge, and two temporaries of the largest table.
-        cells = 2 * total + 2 * between + 2 * sizes[largest]
-        seconds = _SECONDS_PER_CELL * float(min(cells * batch, 10**300)) + _SECONDS_PER_MESSAGE * 2 * len(sizes)
-        return Forecast(self.cliques[largest], sizes[largest], total, 8 * batch * cells, seconds, batch)
+        return _forecast(self.cliques[largest], sizes[largest], total, between, len(sizes), batch)
+
+
+def _forecast(clique: Clique, largest: int, total: int, between: int, cliques: int, batch: int) -> Forecast:
+    # Beliefs, one working copy of them, two messages an edge, and two temporaries of the largest table.
+    cells = 2 * total + 2 * between + 2 * largest
+    seconds = _SECONDS_PER_CELL * float(min(cells * batch, 10**300)) + _SECONDS_PER_MESSAGE * 2 * cliques
+    return Forecast(clique, largest, total, 8 * batch * cells, seconds, batch)
 
 
 def triangulate(
@@ -393,11 +407,13 @@ def triangulate(
     method: str = "best",
     tries: int = 8,
     random_state: int | np.random.Generator | None = 0,
+    memory_limit: int | None = None,
 ) -> JunctionTree:
     """A junction tree whose cliques cover the given ones.
 
     ``method`` is ``"min-fill"``, ``"min-weight"`` or ``"best"``: both, then with ties broken at random, ``tries`` runs
-    in all, keeping the one with the fewest cells. ``order`` fixes the elimination order instead.
+    in all, keeping the one with the fewest cells. ``order`` fixes the elimination order instead. With a
+    ``memory_limit``, a tree whose largest clique alone exceeds it is refused with a :class:`CostError`.
     """
     if len(domain) == 0:
         raise InputError("a junction tree needs at least one column, and the domain has none")
@@ -410,6 +426,11 @@ def triangulate(
         run = _Elimination(_adjacency(domain, cliques), domain.shape, (1 << len(domain)) - 1)
         for name in order:
             run.remove(domain.index(name))
+    if memory_limit is not None:
+        cells, clique = max((run.cells_of(c), c) for c in run.cliques)
+        names = tuple(domain.names[i] for i in _bits(clique))
+        # At least: the other cliques and the separators come on top.
+        _forecast(names, cells, cells, 0, 1, 1).check(memory_limit)
     return _tree_of(domain, run)
 
 

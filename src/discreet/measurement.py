@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from statistics import NormalDist
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from .io.archive import read_archive, write_archive
 
 IntArray = NDArray[np.int64]
 Origin = Literal["release", "public", "exact", "research"]
+_ORIGINS = get_args(Origin)
 _KIND = "measurements"
 
 
@@ -35,6 +37,12 @@ class Noise:
     kind: Literal["laplace", "gaussian", "none"]
     scale: float = 0.0
 
+    def __post_init__(self) -> None:
+        if self.kind not in ("laplace", "gaussian", "none"):
+            raise InputError(f"noise is 'laplace', 'gaussian' or 'none', got {self.kind!r}")
+        if not 0 <= self.scale < math.inf:
+            raise InputError(f"the scale of noise must be a finite number of at least 0, got {self.scale}")
+
     @cached_property
     def variance(self) -> float:
         """Exact variance in grid units squared."""
@@ -42,7 +50,7 @@ class Noise:
             return 0.0
         if self.kind == "laplace":
             # 2 e^{1/b} / (e^{1/b} − 1)², written so that it neither overflows nor cancels
-            return 1 / (2 * math.sinh(0.5 / self.scale) ** 2) if self.scale > 1e-3 else 0.0
+            return 1 / (2 * math.sinh(0.5 / self.scale) ** 2) if self.scale > 2e-3 else 0.0
         if self.scale > 10:  # theta-function identity: σ² up to a relative error below 1e-800
             return self.scale**2
         z, p = self._atoms()
@@ -62,6 +70,8 @@ class Noise:
             # P(|Z| > t) = 2 q^{t+1} / (1 + q), q = e^{−1/b}
             t = -self.scale * math.log((1 - level) * (1 + math.exp(-1 / self.scale)) / 2) - 1
             return max(0, math.ceil(t - 1e-9))
+        if self.scale > 1000:  # then the bell curve, with half a unit for the whole numbers, is right to 1e-6 of σ
+            return max(0, math.ceil(self.scale * NormalDist().inv_cdf((1 + level) / 2) - 0.5))
         z, p = self._atoms()
         inside = np.cumsum(p[z >= 0]) * 2 - p[z == 0]
         return int(np.argmax(inside >= level))
@@ -95,6 +105,8 @@ class Measurement:
         counts = np.array(self.counts, dtype=np.int64)
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
+        if self.origin not in _ORIGINS:
+            raise InputError(f"the origin of a measurement is one of {', '.join(_ORIGINS)}; got {self.origin!r}")
         if self.clique is not None and counts.shape != tuple(self.domain[n].size for n in self.clique):
             raise InputError(f"the table of {self.clique} has the wrong shape {counts.shape}")
 

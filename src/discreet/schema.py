@@ -60,7 +60,7 @@ def load_schema(path: PathLike) -> Domain:
             f"`discreet schema draft data.csv` writes a first one to be edited"
         )
     try:
-        text = read_text(path, DEFAULT_LIMITS.text_bytes)
+        text = read_text(path, DEFAULT_LIMITS)
     except FileFormatError as error:
         raise SchemaError(str(error)) from error
     return parse_schema(text, shown)

@@ -164,6 +164,26 @@ def test_opposite_extremes_in_neighbouring_cliques(length):
     )
 
 
+@pytest.mark.parametrize("tables_at_once", [True, False])
+def test_ranges_that_only_add_up_along_messages(tables_at_once, monkeypatch):
+    """Every clique fits into float64 alone; the products of its table with what it hears do not."""
+    if not tables_at_once:
+        monkeypatch.setattr(passes, "_SMALL_CELLS", 0)
+    domain = Domain.of(dict.fromkeys("abcde", 2))
+    at_b = np.array([0.0, 600.0])
+    # Four neighbours of b, two for b = 1 and two against: they cancel, but not in pairs.
+    star = {("a", "b"): -at_b[None, :] + np.zeros((2, 1))}
+    star |= {("b", x): sign * at_b[:, None] + np.zeros((1, 2)) for x, sign in zip("cde", (-1, 1, 1), strict=True)}
+    beliefs = ExactEngine(domain, star).calibrate(star)
+    assert beliefs.log_partition == pytest.approx(np.log(32), abs=1e-10)
+    np.testing.assert_allclose(beliefs.probabilities("b"), [0.5, 0.5], atol=1e-12)
+    # The cell (b, c) = (1, 1) has log-probability −900: −300 by a, −600 by c.
+    pair = {("a", "b"): np.array([[0.0, -300.0]] * 2), ("b", "c"): np.array([[0.0, 0.0], [0.0, -600.0]])}
+    for order in ("abcde", "cbade"):
+        found = ExactEngine(domain, pair, order=order).calibrate(pair).marginal(("b", "c")).values
+        np.testing.assert_allclose(found[1], [-np.log(2) - 300, -np.log(2) - 900], atol=1e-10)
+
+
 @settings(max_examples=40, deadline=None)
 @given(problem=problems())
 def test_marginals_are_the_gradient_of_the_log_partition(problem):

@@ -16,7 +16,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from mutations import ACCIDENTS, MALICE, header_with, rezipped, sealed
@@ -24,7 +24,7 @@ from mutations import ACCIDENTS, MALICE, header_with, rezipped, sealed
 from discreet.errors import FileFormatError, InputError
 from discreet.io.archive import archive_bytes, read_archive, write_archive
 from discreet.io.atomic import write_atomically
-from discreet.io.limits import Limits
+from discreet.io.limits import TRUSTED, Limits
 
 HEADER = {"kind": "example", "domain": {"version": 1, "columns": {"größe": {"levels": ["x", "y"]}}}, "card": None}
 ARRAYS = {
@@ -53,6 +53,7 @@ arrays_of_any_kind = supported.flatmap(
 array_names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}", fullmatch=True)
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(st.text("abcdef", min_size=1), json_values, max_size=4),
     st.dictionaries(array_names, arrays_of_any_kind, max_size=3),
@@ -121,7 +122,7 @@ def test_nan_beyond_the_first_megabyte_is_found():
         ({"x": float("nan")}, {}, "JSON"),
         ({"x": object()}, {}, "JSON"),
         ({"x": "\ud800"}, {}, "Unicode"),
-        ({"x": "y" * 5_000_000}, {}, "cannot be read back"),
+        ({"x": json.loads("[" * 50 + "]" * 50)}, {}, "cannot be read back"),
         ({}, {"../x": np.zeros(1)}, "ASCII"),
         ({}, {"": np.zeros(1)}, "ASCII"),
         ({}, {"x": np.zeros(1, complex)}, "complex128"),
@@ -196,11 +197,11 @@ def test_permissions_and_links_are_kept(tmp_path):
 def refused(data, limits=Limits()):  # noqa: B008 - frozen
     """The message of the refusal, which must come within a second and 200 MB."""
     tracemalloc.start()
-    begin = time.perf_counter()
+    begin = time.process_time()
     try:
         with pytest.raises(FileFormatError) as caught:
             read_archive(data, limits)
-        seconds, (_, peak) = time.perf_counter() - begin, tracemalloc.get_traced_memory()
+        seconds, (_, peak) = time.process_time() - begin, tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert seconds < 3, "tracing slows it down some three times"
@@ -227,7 +228,7 @@ def test_a_sealed_file_is_accepted():
         (header_with({"x": {"dtype": "float64", "shape": [-1, -1]}}), EIGHT, "negative"),
         (header_with({"x": {"dtype": "float64", "shape": [2**62, 2]}}), EIGHT, "limit"),
         (header_with({"x": {"dtype": "float64", "shape": [0, 2**62]}}), {"x": b""}, "limit"),
-        (header_with({"x": {"dtype": "float64", "shape": [1] * 33}}), EIGHT, "33 dimensions"),
+        (header_with({"x": {"dtype": "float64", "shape": [1] * 33}}), EIGHT, "dimensions, 33"),
         (header_with({"x": {"dtype": "float64", "shape": [True]}}), EIGHT, "whole numbers"),
         (header_with({"x": {"dtype": "float64", "shape": [1.0]}}), EIGHT, "whole numbers"),
         (header_with({"x": {"dtype": "float64", "shape": 1}}), EIGHT, "whole numbers"),
@@ -253,11 +254,11 @@ def test_a_sealed_file_is_accepted():
         (b'{"x": %s}' % (b"9" * 10_000), {}, "10000 digits"),
         (b'{"x": "\\ud800"}', {}, "Unicode"),
         (b'{"x": "\xff"}', {}, "UTF-8"),
-        (b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", {}, "nested 100001 deep"),
-        (b'{"x": ' + b"[" * 100_000, {}, "nested 100001 deep"),
+        (b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", {}, "depth of its header, 100,001"),
+        (b'{"x": ' + b"[" * 100_000, {}, "depth of its header, 100,001"),
         (b'{"x": [' + b"{},[]," * 600_000 + b"0]}", {}, "values"),
         (b'{"x": "' + b'\\"' * 2_000_000, {}, "not JSON"),
-        (b'{"x": "' + b"a" * 5_000_000 + b'"}', {}, "bytes, more than the limit"),
+        (b'{"x": "' + b"a" * 5_000_000 + b'"}', {}, "in bytes, 5,000,009 is more than"),
         (b"{" + b",".join(b'"%d":0' % i for i in range(300_000)) + b',"7":0}', {}, "'7' twice"),
     ],
     ids=lambda value: None if isinstance(value, dict) else value[:40],
@@ -298,7 +299,7 @@ def test_zip_tricks():
     with zipfile.ZipFile(crowd, "w") as archive:
         for i in range(30_000):
             archive.writestr(f"arrays/{i}.bin", b"")
-    assert "30,000 entries" in refused(crowd.getvalue())
+    assert "entries, 30,000" in refused(crowd.getvalue())
     encrypted = bytearray(good)
     encrypted[encrypted.index(b"PK\x01\x02") + 8] |= 1
     assert "encrypted" in refused(bytes(encrypted))
@@ -320,9 +321,9 @@ def test_size_limits_come_before_reading(tmp_path):
 
 def test_a_large_damaged_file_is_refused_without_loading_it(tmp_path):
     path = tmp_path / "large.zip"
-    write_archive(path, {}, {"x": np.zeros(25_000_000)})
+    write_archive(path, {}, {"x": np.zeros(8_000_000)})
     with open(path, "r+b") as stream:
-        stream.seek(150_000_000)
+        stream.seek(60_000_000)
         stream.write(b"\x01")
     tracemalloc.start()
     with pytest.raises(FileFormatError, match=r"CRC|checksum"):
@@ -330,6 +331,18 @@ def test_a_large_damaged_file_is_refused_without_loading_it(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10e6
+
+
+def test_what_is_large_can_be_saved_and_read_when_trusted(tmp_path):
+    path = tmp_path / "large.zip"
+    many = {f"t{i}": np.array([float(i)]) for i in range(21_000)}
+    write_archive(path, {"model": ["x" * 100] * 50_000}, many)
+    assert "entries" in refused(path)
+    header, arrays = read_archive(path, TRUSTED)
+    assert len(header["model"]) == 50_000 and arrays["t20999"] == [20999.0]
+    with pytest.raises(InputError, match="65,535 entries"):
+        write_archive(path, {}, {f"t{i}": np.zeros(0) for i in range(65_534)})
+    assert read_archive(path, TRUSTED)[0] == header
 
 
 def test_every_single_bit_matters():
@@ -351,7 +364,7 @@ def fuzz(read, good, count, seed):
         data = mutate(rng.choice(good), rng)
         if data in good:
             continue
-        begin = time.perf_counter()
+        begin = time.process_time()
         try:
             read(data)
         except FileFormatError as error:
@@ -359,7 +372,7 @@ def fuzz(read, good, count, seed):
         else:
             assert mutate in MALICE, f"file {number}: {mutate.__name__} went unnoticed"
             sound += 1
-        assert time.perf_counter() - begin < 1, f"file {number}: {mutate.__name__} took too long"
+        assert time.process_time() - begin < 1, f"file {number}: {mutate.__name__} took too long"
     return sound
 
 

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import ACCIDENTS
 
@@ -186,10 +186,10 @@ def test_huge_tables_are_refused_before_they_are_made():
     )
     for parents in (10, 39):
         given = " ".join(f"v{i}" for i in range(1, parents + 1))
-        begin = time.perf_counter()
+        begin = time.process_time()
         with pytest.raises(FileFormatError, match=r"'v0' is too large \(Limits.table_cells"):
             parse_bif(f"{variables} probability (v0 | {given}) {{ default {'0.125 ' * 8} 0; }}")
-        assert time.perf_counter() - begin < 0.5
+        assert time.process_time() - begin < 0.5
     many = "".join(f"variable v{i} {{ type discrete [1] {{ x }}; }}" for i in range(40))
     with pytest.raises(FileFormatError, match="31 parents"):
         parse_bif(f"{many} probability (v0 | {' '.join(f'v{i}' for i in range(1, 40))}) {{ default 1; }}")
@@ -229,6 +229,7 @@ def networks(draw):
     return NetworkData(draw(names), levels, parents, tables)
 
 
+@settings(deadline=None)
 @given(networks())
 def test_round_trip_is_exact_whatever_the_names(network):
     back = parse_bif(bif_text(network))
@@ -255,14 +256,14 @@ def fuzz_bif(data, count, seed):
     read = 0
     for _ in range(count):
         mutate = rng.choice(ACCIDENTS[:8])
-        begin = time.perf_counter()
+        begin = time.process_time()
         try:
             network = read_bif(mutate(data, rng))
             read += 1
             assert all(np.isfinite(t).all() and math.isclose(t.sum(), t[..., 0].size) for t in network.tables.values())
         except FileFormatError as error:
             assert len(str(error)) < 1000
-        assert time.perf_counter() - begin < 1
+        assert time.process_time() - begin < 1
     return read
 
 

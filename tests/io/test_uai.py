@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import ACCIDENTS
 
@@ -142,6 +142,7 @@ def factors(draw):
     return FactorData(False, levels, tuple(scopes), tuple(tables))
 
 
+@settings(deadline=None)
 @given(factors())
 def test_round_trip_is_exact(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("uai") / "m.uai"
@@ -168,7 +169,7 @@ def test_without_the_sidecar_there_are_numbers(tmp_path):
         ('{"format": "discreet-uai-names", "version": 1, "variables": [{"name": "a", "levels": ["x", "x"]}]}', "twice"),
         ('{"format": "discreet-uai-names", "format": 1}', "twice"),
         ("[", "JSON"),
-        ("[" * 100_000, "nested"),
+        ("[" * 100_000, "depth"),
     ],
 )
 def test_a_broken_sidecar_is_refused(tmp_path, sidecar, message):
@@ -247,12 +248,12 @@ def test_fuzz_some_hundred_broken_files(tmp_path):
     for _ in range(500):
         for file, data in good.items():
             file.write_bytes(rng.choice(ACCIDENTS[:8])(data, rng) if rng.random() < 0.6 else data)
-        begin = time.perf_counter()
+        begin = time.process_time()
         try:
             data = read_uai(path)
             read += 1
             assert all(np.isfinite(t).all() and (t >= 0).all() for t in data.tables)
         except FileFormatError as error:
             assert len(str(error)) < 1000
-        assert time.perf_counter() - begin < 1
+        assert time.process_time() - begin < 1
     assert 0 < read < 400

@@ -68,7 +68,11 @@ def test_reprs_read_well(model):
         "P(lung, smoke)\n  lung  smoke=yes  smoke=no\n  yes    0.040000  0.006000\n  no     0.360000  0.594000"
     )
     assert repr(model.marginal("visits", {"lung": "no"})) == (
-        "P(visits | lung=no)\n  visits  probability\n  0          0.500000\n  1          0.500000\n  2          0.000000"
+        "P(visits | lung=no)\n"
+        "  visits  probability\n"
+        "  0          0.500000\n"
+        "  1          0.500000\n"
+        "  2          0.000000"
     )
     assert repr(model.ask("MAP(lung | smoke=no)")) == "MAP(lung | smoke=no)\n  lung = no\n  probability 0.990000"
     assert "undefined" in repr(model.conditional("smoke", ["lung", "visits"]))

@@ -11,10 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_enumeration import FAMILIES, joint, labelled, marginal, models, models_with_question, random_model
 
+from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import CostError, EvidenceError, InputError
 from discreet.io.native import load_model
-from discreet.models import BayesianNetwork, Estimate, IsingModel, MarkovRandomField, generators, to_markov
+from discreet.models import (
+    BayesianNetwork,
+    BinaryMRF,
+    Estimate,
+    IsingModel,
+    MarkovRandomField,
+    generators,
+    queries,
+    to_markov,
+)
 
 TOLERANCE = 1e-10
 seeds = st.integers(0, 2**32 - 1)
@@ -37,6 +47,22 @@ def test_marginals_and_conditionals(question):
     assert answer.names == names and answer.method == "exact"
     assert answer.given == labelled(model, evidence)
     np.testing.assert_allclose(model.conditional(names, labelled(model, evidence)).probabilities, truth, atol=TOLERANCE)
+
+
+@given(models_with_question(), seeds)
+@settings(max_examples=80, deadline=None)
+def test_probabilities_of_events(question, seed):
+    """Some targets fixed to a level, possible or not; the joint table of all the targets is the truth."""
+    model, names, evidence = question
+    rng = np.random.default_rng(seed)
+    split = int(rng.integers(len(names) + 1))
+    free, fixed = names[:split], {n: int(rng.integers(model.domain[n].size)) for n in names[split:]}
+    truth = marginal(model, joint(model), names, evidence)[(..., *fixed.values())]
+    answer = queries.event(model, free, labelled(model, fixed), labelled(model, evidence))
+    np.testing.assert_allclose(answer.probabilities, truth, atol=TOLERANCE)
+    if not free:
+        p = model.probability(labelled(model, fixed), labelled(model, evidence))
+        assert p == pytest.approx(float(truth), abs=TOLERANCE)
 
 
 @given(models(), seeds)
@@ -286,6 +312,26 @@ def test_wide_graphs_are_refused_with_the_estimate_as_way_out():
         model.sample(1, method="rounded")
 
 
+def test_events_over_many_columns_need_no_joint_table():
+    network = networks.load("alarm")
+    record = network.sample(1, 0)
+    levels = {n: network.domain[n].labels[c] for n, c in zip(network.domain, record.codes[0].tolist(), strict=True)}
+    assert network.probability(levels) == pytest.approx(math.exp(network.log_prob(record)[0]), rel=1e-9)
+    name = network.domain.names[5]
+    rest = {n: label for n, label in levels.items() if n != name}
+    assert network.probability({name: levels[name]}, rest) == pytest.approx(
+        network.full_conditional(name, record)[0, record.codes[0, 5]], rel=1e-9
+    )
+
+
+def test_monomials_too_large_for_a_table():
+    names = [f"x{i}" for i in range(40)]
+    model = BinaryMRF({tuple(names): 0.5}, Domain.of(dict.fromkeys(names, 2)))
+    assert model.width == 0.5 and model.log_odds("x0", np.zeros((1, 40), dtype=int)) == -1.0
+    with pytest.raises(CostError, match="2\\^40"):
+        model.marginal("x0")
+
+
 def test_wide_networks_still_answer_what_depends_on_little():
     """A network of 60 roots with one child each and a last layer that joins them all is too wide as a whole."""
     parents = {40 + i: [i, i + 1] for i in range(39)}
@@ -306,7 +352,7 @@ def test_wide_networks_still_answer_what_depends_on_little():
 def test_repr_says_what_it_is():
     model = generators.ising(4, generators.matching(4), weight=0.5)
     assert repr(model) == "IsingModel: 4 columns of 2 levels, 2 edges (x0–x1, x2–x3), λ = 0.5"
-    assert "release" in repr(model.with_card({"epsilon": 1}))
+    assert "card" in repr(model.with_card({"epsilon": 1}))
     assert "→" in repr(generators.network(2, {1: [0]}, random_state=0))
 
 

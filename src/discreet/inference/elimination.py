@@ -1,7 +1,7 @@
 """Variable elimination with a chosen or found order, showing its intermediate factors.
 
 The intermediate factors are part of the result because the error analysis of noisy parameters walks through them:
-[CHW20] Algorithm 3 (Sum-Product-VE), line 8 (the product ψ) and line 9 (the sum φ).
+[CRJ20] (Chowdhury, Rekatsinas, Jha, ICML 2020) Algorithm 3, line 8 (the product ψ) and line 9 (the sum φ).
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class ExactEngine:
         self.domain = domain
         self.cliques: tuple[Clique, ...] = tuple(domain.clique(c) for c in cliques)
         self.memory_limit = memory_limit
-        self.tree: JunctionTree = triangulate(domain, self.cliques, order=order)
+        self.tree: JunctionTree = triangulate(domain, self.cliques, order=order, memory_limit=memory_limit)
         self.forecast: Forecast = self.tree.forecast()
         self.forecast.check(memory_limit)
         self.schedule = Schedule(self.tree)

@@ -100,42 +100,42 @@ def most_probable(
     allowed = [np.zeros(size) for size in domain.shape]
     for name, code in given.items():
         allowed[domain.index(name)] = np.where(np.arange(domain[name].size) == code, 0.0, -np.inf)
-    # Heap entries: (−log weight, tie breaker, codes, what the set allows per column, first column free to differ).
-    heap: list[tuple[float, int, Any, list[Any], int]] = [(-float(weight), 0, codes, allowed, 0)]
+    # Heap entries: (−log weight, tie breaker, codes, what the set allows per column).
+    heap: list[tuple[float, int, Any, list[Any]]] = [(-float(weight), 0, codes, allowed)]
     ticket = 1
     out: list[Assignment] = []
     while heap and len(out) < k:
-        negative, _, best, masks, first = heapq.heappop(heap)
+        negative, _, best, masks = heapq.heappop(heap)
         out.append(Assignment(dict(zip(domain.names, best.tolist(), strict=True)), -negative))
         if len(out) == k:
             break
-        for found, weight_, child_masks, start in _split(engine, tables, best, masks, first):
-            heapq.heappush(heap, (-weight_, ticket, found, child_masks, start))
+        for found, log_weight, narrowed in _split(engine, tables, best, masks):
+            heapq.heappush(heap, (-log_weight, ticket, found, narrowed))
             ticket += 1
     return out
 
 
 def _split(
-    engine: ExactEngine, tables: Mapping[Clique, Any], best: Any, masks: list[Any], first: int
-) -> list[tuple[Any, float, list[Any], int]]:
+    engine: ExactEngine, tables: Mapping[Clique, Any], best: Any, masks: list[Any]
+) -> list[tuple[Any, float, list[Any]]]:
     """The best of each set of the partition of a set without its best, skipping empty sets."""
     domain = engine.domain
-    sets: list[tuple[int, list[Any]]] = []
-    for i in range(first, len(domain)):
+    sets: list[list[Any]] = []
+    for i in range(len(domain)):
         other = masks[i].copy()
         other[best[i]] = -np.inf
         if np.isneginf(other).all():
             continue
         fixed = [np.where(np.arange(domain.shape[j]) == best[j], 0.0, -np.inf) for j in range(i)]
-        sets.append((i, [*fixed, other, *masks[i + 1 :]]))
+        sets.append([*fixed, other, *masks[i + 1 :]])
     if not sets:
         return []
     batched = dict(tables)
     for j, name in enumerate(domain.names):
-        mask = np.stack([m[j] for _, m in sets])
+        mask = np.stack([m[j] for m in sets])
         batched[(name,)] = batched[(name,)] + mask if (name,) in batched else mask
     codes, weights = engine._maximize(batched, None)
-    return [(codes[s], float(weights[s]), m, i) for s, (i, m) in enumerate(sets) if not np.isneginf(weights[s])]
+    return [(codes[s], float(weights[s]), m) for s, m in enumerate(sets) if not np.isneginf(weights[s])]
 
 
 def _factors(domain: Domain, potentials: Potentials) -> list[Factor]:

@@ -57,11 +57,10 @@ def _conditional_tables(schedule: Schedule, beliefs: Array) -> list[_Table]:
 
 
 def _thresholds(cumulative: Array) -> Array:
-    """Normalised cumulative probabilities; from the last possible cell on they are infinite, so that a uniform just
-    under 1 can never step past it onto a structural zero, whatever the rounding of the sum."""
-    total = cumulative[-1]
+    """Normalised cumulative probabilities. From the last possible cell on they are exactly 1 (x / x), which no uniform
+    reaches: whatever the rounding of the sum, no draw steps past it onto a structural zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        out: Array = np.where(cumulative >= total, np.inf, cumulative / total)
+        out: Array = cumulative / cumulative[-1]
     return out
 
 
@@ -73,7 +72,7 @@ def _pick(cumulative: Array, given: npt.NDArray[np.intp], uniform: Array) -> npt
     step = 1 << max(cells - 1, 0).bit_length() >> 1
     while step:
         probe = found + step
-        # Passing the end: the last threshold is infinite, and so never passed.
+        # Past the end: the last threshold is 1, and so never passed.
         np.minimum(probe, cells, out=probe)
         passed = flat[(probe - 1) * width + given] <= uniform
         np.copyto(found, probe, where=passed)

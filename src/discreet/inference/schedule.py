@@ -213,9 +213,11 @@ class Loader:
     def everything(self) -> Array:
         """A buffer with all tables filled in."""
         buffer = np.zeros((self.schedule.total, *self.tail))
-        for view, placed in zip(self.schedule.views(buffer), self.by_clique, strict=True):
-            for place, table in placed:
-                np.add(view, self._shaped(place, table), out=view)
+        # ∞ − ∞ in malformed potentials gives a NaN, which is refused later; no warning is needed.
+        with np.errstate(invalid="ignore"):
+            for view, placed in zip(self.schedule.views(buffer), self.by_clique, strict=True):
+                for place, table in placed:
+                    np.add(view, self._shaped(place, table), out=view)
         return buffer
 
     def table(self, i: int, target: Array) -> Array:

@@ -56,8 +56,6 @@ def archive_bytes(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> 
 def archive_chunks(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> Iterator[Chunk]:
     """The same bytes, piece by piece; everything is checked before the first piece comes out."""
     ready = {name: _prepare(name, np.asarray(arrays[name])) for name in sorted(arrays)}
-    if len(ready) + 2 > DEFAULT_LIMITS.entries:
-        raise InputError(f"{len(ready):,} arrays are more than a file may hold ({DEFAULT_LIMITS.entries - 2:,})")
     described = {name: {"dtype": array.dtype.name, "shape": list(array.shape)} for name, array in ready.items()}
     given = {key: value for key, value in header.items() if key not in ("format", "version", "arrays")}
     contents: list[tuple[str, Chunk]] = [
@@ -79,7 +77,7 @@ def read_archive(
     The file may come from anywhere: sizes are checked before anything is allocated, and all of it is verified in
     small pieces before the first array is built. Whatever is wrong is a :class:`FileFormatError`.
     """
-    with open_checked(source, limits.file_bytes, "file_bytes") as (stream, size):
+    with open_checked(source, limits, "file_bytes") as (stream, size):
         entries = {entry.name: entry for entry in read_directory(stream, size, limits)}
         header = _read_header(stream, entries, limits)
         described = _described_arrays(header, entries, limits)
@@ -117,8 +115,7 @@ def _read_header(stream: BufferedIOBase, entries: Mapping[str, Entry], limits: L
         if required not in entries:
             raise FileFormatError(f"it is a zip archive, but not a discreet file: it has no entry {required!r}")
     entry = entries["header.json"]
-    if entry.size > limits.header_bytes:
-        raise FileFormatError(f"its header has {entry.size:,} bytes, more than the limit of {limits.header_bytes:,}")
+    limits.require("header_bytes", entry.size, "the size of its header in bytes,")
     stream.seek(entry.offset)
     header = parse_json(read_exactly(stream, entry.size), limits)
     if header.get("format") != FORMAT:
@@ -160,13 +157,11 @@ def _described_arrays(
 def _checked_shape(name: str, shape: Any, limits: Limits) -> tuple[int, ...]:
     if not isinstance(shape, list) or not all(type(n) is int for n in shape):
         raise FileFormatError(f"array {name!r}: its shape is not a list of whole numbers")
-    if len(shape) > limits.array_dimensions:
-        raise FileFormatError(f"array {name!r} has {len(shape)} dimensions; the limit is {limits.array_dimensions}")
-    if any(n < 0 or n > limits.array_elements for n in shape) or math.prod(shape) > limits.array_elements:
-        raise FileFormatError(
-            f"array {name!r} has the shape {str(shape)[:80]}; lengths are not negative, and the limit is "
-            f"{limits.array_elements:,} elements"
-        )
+    limits.require("array_dimensions", len(shape), f"array {name[:60]!r}: the number of its dimensions,")
+    if any(n < 0 for n in shape):
+        raise FileFormatError(f"array {name[:60]!r} has the shape {str(shape)[:80]}, with a negative length")
+    # The largest length counts too: an array with a zero among its lengths has no elements, however long the others.
+    limits.require("array_elements", max(*shape, math.prod(shape), 0), f"array {name[:60]!r}: the number of elements,")
     return tuple(shape)
 
 

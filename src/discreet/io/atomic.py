@@ -21,7 +21,8 @@ def write_atomically(path: PathLike, chunks: Iterable[Chunk]) -> None:
     target = os.path.realpath(path)
     if os.path.exists(target) and not os.path.isfile(target):
         with open(target, "wb") as stream:
-            stream.writelines(chunks)
+            for chunk in chunks:
+                stream.write(chunk)
         return
     directory, name = os.path.split(target)
     temporary = os.path.join(directory, f".{name[:100]}.{secrets.token_hex(6)}.tmp")

@@ -45,7 +45,7 @@ class _Token:
 
 def read_bif(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> NetworkData:
     """Read a BIF file. Errors are :class:`FileFormatError` and give line and column."""
-    return parse_bif(read_text(source, limits.text_bytes), shown(source), limits)
+    return parse_bif(read_text(source, limits), shown(source), limits)
 
 
 def parse_bif(text: str, source: str = "BIF text", limits: Limits = DEFAULT_LIMITS) -> NetworkData:

@@ -26,6 +26,7 @@ _END = struct.Struct("<4s4H2LH")
 _MADE_BY_UNIX, _NEEDED, _STORED, _MIDNIGHT, _FIRST_OF_1980 = 0x0314, 20, 0, 0, 33
 _ORDINARY_FILE = 0o100644 << 16
 _LARGEST = 0xFFFFFFFF  # beyond it the zip64 extension would be needed
+_MOST_ENTRIES = 0xFFFF
 _ENCRYPTED = 0x1
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*)(/[A-Za-z0-9_][A-Za-z0-9_.-]*)?", re.ASCII)
 _LONGEST_NAME = 120
@@ -70,6 +71,8 @@ def container_chunks(contents: Sequence[tuple[str, Chunk]]) -> Iterator[Chunk]:
         if position > _LARGEST:
             raise InputError(f"the file would exceed {_LARGEST:,} bytes, the most that this format can hold")
         entries.append(entry)
+        if len(entries) > _MOST_ENTRIES:
+            raise InputError(f"the file would have more than {_MOST_ENTRIES:,} entries, the most that it can hold")
         yield entry.local_header()
         yield data
     directory = b"".join(entry.central_header() for entry in entries)
@@ -114,8 +117,7 @@ def _read_end(stream: BufferedIOBase, size: int, limits: Limits) -> tuple[int, i
     mark, disk, first_disk, here, count, directory_bytes, start, comment = _END.unpack(read_exactly(stream, _END.size))
     if mark != b"PK\x05\x06" or disk or first_disk or comment:
         raise FileFormatError("its end is missing or altered (truncated, or not written by discreet)")
-    if count > limits.entries:
-        raise FileFormatError(f"it holds {count:,} entries, more than the limit of {limits.entries:,}")
+    limits.require("entries", count, "its number of entries,")
     if here != count or start + directory_bytes + _END.size != size:
         raise FileFormatError("its directory does not add up to its size")
     if directory_bytes > count * (_CENTRAL.size + _LONGEST_NAME):

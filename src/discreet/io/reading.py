@@ -10,6 +10,7 @@ from io import BufferedIOBase, BytesIO
 
 from ..errors import FileFormatError
 from .atomic import PathLike
+from .limits import Limits
 
 
 def shown(source: PathLike | bytes) -> str:
@@ -18,8 +19,8 @@ def shown(source: PathLike | bytes) -> str:
 
 
 @contextlib.contextmanager
-def open_checked(source: PathLike | bytes, most_bytes: int, limit_name: str) -> Iterator[tuple[BufferedIOBase, int]]:
-    """Open a regular file of at most ``most_bytes`` bytes; yields the stream and its size.
+def open_checked(source: PathLike | bytes, limits: Limits, field: str) -> Iterator[tuple[BufferedIOBase, int]]:
+    """Open a regular file that is not larger than the limit ``field``; yields the stream and its size.
 
     Errors raised in the body, by the operating system or by a parser, come out as :class:`FileFormatError` with the
     name of the file in front.
@@ -32,11 +33,7 @@ def open_checked(source: PathLike | bytes, most_bytes: int, limit_name: str) -> 
             if not stat.S_ISREG(status.st_mode):
                 raise FileFormatError("it is not a regular file")
             size = status.st_size
-        if size > most_bytes:
-            raise FileFormatError(
-                f"it has {size:,} bytes, more than the limit of {most_bytes:,}; "
-                f"if you trust it, pass limits=Limits({limit_name}={size})"
-            )
+        limits.require(field, size, "its size in bytes,")
         with BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as stream:
             yield stream, size
     except FileFormatError as error:
@@ -56,9 +53,9 @@ def read_exactly(stream: BufferedIOBase, count: int) -> bytes:
     return data
 
 
-def read_text(source: PathLike | bytes, most_bytes: int) -> str:
+def read_text(source: PathLike | bytes, limits: Limits) -> str:
     """A whole text file: UTF-8, with or without a byte-order mark, any line ends, no NUL characters."""
-    with open_checked(source, most_bytes, "text_bytes") as (stream, size):
+    with open_checked(source, limits, "text_bytes") as (stream, size):
         data = read_exactly(stream, size)
         try:
             text = data.decode("utf-8-sig")

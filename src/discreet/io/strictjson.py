@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileFormatError, InputError
-from .limits import DEFAULT_LIMITS, Limits
+from .limits import DEFAULT_LIMITS, TRUSTED, Limits
 
 # A string that never ends is consumed as well, so that the scan stays linear on any input.
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _LONGEST_INTEGER = 40
 
 
-def dump_json(value: Any, limits: Limits = DEFAULT_LIMITS) -> bytes:
-    """Readable UTF-8 JSON in the order of the given dictionaries; what cannot be read back is refused here."""
+def dump_json(value: Any) -> bytes:
+    """Readable UTF-8 JSON in the order of the given dictionaries; what could never be read back is refused here.
+
+    Size alone is no reason: a large model that has cost a privacy budget must be saved, and can be read as TRUSTED.
+    """
     try:
         data = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8") + b"\n"
     except UnicodeEncodeError as error:
@@ -26,7 +29,7 @@ def dump_json(value: Any, limits: Limits = DEFAULT_LIMITS) -> bytes:
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the header cannot be written as JSON: {error}") from None
     try:
-        parse_json(data, limits)
+        parse_json(data, TRUSTED)
     except FileFormatError as error:
         raise InputError(f"this would make a file that cannot be read back: {error}") from None
     return data
@@ -34,8 +37,7 @@ def dump_json(value: Any, limits: Limits = DEFAULT_LIMITS) -> bytes:
 
 def parse_json(data: bytes, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:
     """Parse a JSON object. Size, depth and number of values are bounded before any of it is built."""
-    if len(data) > limits.header_bytes:
-        raise FileFormatError(f"its header has {len(data):,} bytes, more than the limit of {limits.header_bytes:,}")
+    limits.require("header_bytes", len(data), "the size of its header in bytes,")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -64,11 +66,9 @@ def _check_structure(data: bytes, limits: Limits) -> None:
     opening = (bare == ord("[")) | (bare == ord("{"))
     closing = (bare == ord("]")) | (bare == ord("}"))
     depth = int(np.cumsum(opening.astype(np.int32) - closing.astype(np.int32)).max(initial=0))
-    if depth > limits.header_depth:
-        raise FileFormatError(f"its header is nested {depth} deep, more than the limit of {limits.header_depth}")
+    limits.require("header_depth", depth, "the depth of its header,")
     values = int(np.count_nonzero(opening) + np.count_nonzero(bare == ord(",")))
-    if values > limits.header_values:
-        raise FileFormatError(f"its header holds {values:,} values, more than the limit of {limits.header_values:,}")
+    limits.require("header_values", values, "the number of values in its header,")
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

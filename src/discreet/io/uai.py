@@ -37,7 +37,7 @@ def names_path(path: PathLike) -> str:
 
 def read_uai(path: PathLike, limits: Limits = DEFAULT_LIMITS) -> FactorData:
     """Read a UAI file, and the sidecar with the names if it is there."""
-    text = read_text(path, limits.text_bytes)
+    text = read_text(path, limits)
     names = None
     if os.path.exists(names_path(path)):
         names = _read_names(names_path(path), limits)
@@ -86,7 +86,7 @@ def uai_text(data: FactorData) -> str:
 
 def read_uai_evidence(path: PathLike, levels: Mapping[str, Sequence[str]]) -> dict[str, int]:
     """Read an evidence file (``how many, then pairs of variable and value``) as codes by name."""
-    words = _Words(read_text(path, DEFAULT_LIMITS.text_bytes))
+    words = _Words(read_text(path, DEFAULT_LIMITS))
     names = list(levels)
     evidence: dict[str, int] = {}
     try:
@@ -162,8 +162,7 @@ def _parse(words: _Words, names: Levels | None, limits: Limits) -> FactorData:
         sizes.append(words.whole("a number of levels", limits.header_values))
         if sizes[-1] == 0:
             raise FileFormatError("a variable has no levels")
-    if sum(sizes) > limits.header_values:
-        raise FileFormatError(f"it has {sum(sizes):,} levels, more than the limit of {limits.header_values:,}")
+    limits.require("header_values", sum(sizes), "the number of levels,")
     levels = _named(sizes, names)
     variables = list(levels)
     scopes: list[tuple[str, ...]] = []
@@ -205,7 +204,7 @@ def _named(sizes: Sequence[int], names: Levels | None) -> Levels:
 
 def _read_names(path: PathLike, limits: Limits) -> Levels:
     try:
-        document = parse_json(read_text(path, limits.header_bytes).encode("utf-8"), limits)
+        document = parse_json(read_text(path, limits).encode("utf-8"), limits)
         if document.get("format") != _SIDECAR_FORMAT or document.get("version") != 1:
             raise FileFormatError(f"it does not say format {_SIDECAR_FORMAT!r}, version 1")
         names: Levels = {}

@@ -100,7 +100,8 @@ class Model(ABC):
     def log_prob(self, records: object, *, log_partition: float | None = None) -> NDArray[np.float64]:
         """log P(record) for each record: codes (n, p), a frame with labels, a mapping of columns, or ``Records``.
 
-        When the graph is too wide for the exact log Z, pass ``log_partition=model.estimate_log_partition()``.
+        Labels are encoded as the domain says: one it does not know goes to the level named for values outside. When the
+        graph is too wide for the exact log Z, pass ``log_partition=model.estimate_log_partition()``.
         """
         return self.log_weight(records) - float(self.log_partition if log_partition is None else log_partition)
 
@@ -150,7 +151,7 @@ class Model(ABC):
 
     def probability(self, event: Given, given: Given | None = None, **how: Any) -> float:
         """P(event | given), one number: ``model.probability({"lung": "yes"}, {"smoke": "yes"})``."""
-        return float(queries.event(self, (), event, given, how))
+        return float(queries.event(self, (), event, given, **how))
 
     def map(
         self,
@@ -276,4 +277,4 @@ class Model(ABC):
         text = f"{type(self).__name__}: {len(self.domain)} columns of {size} levels, {len(self.edges)} edges"
         text += f" ({shown})" if shown else ""
         width = getattr(self, "width", math.nan)
-        return text + (f", λ = {width:.4g}" if math.isfinite(width) else "") + (", a release" if self.card else "")
+        return text + (f", λ = {width:.4g}" if math.isfinite(width) else "") + (", with a card" if self.card else "")

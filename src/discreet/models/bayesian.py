@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -19,7 +19,7 @@ from ..factor import CliqueVector, Factor
 from ..graph import topological_order
 from .ancestral import draw_column
 from .base import Model
-from .checks import archive_domain, checked_array
+from .checks import archive_domain, archive_names, checked_array
 from .encoding import Codes, code_type
 
 # Rows may miss one by this much: files round their numbers. Rows off by less than `EXACT` are left as they are, so that
@@ -181,6 +181,5 @@ class BayesianNetwork(Model):
     @classmethod
     def from_archive(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> BayesianNetwork:
         domain = archive_domain(header)
-        above: Sequence[Sequence[str]] = header["model"]["parents"]
-        parents = {name: tuple(names) for name, names in zip(domain, above, strict=True)}
+        parents = dict(zip(domain, archive_names(header["model"]["parents"]), strict=True))
         return cls(domain, parents, {name: arrays[f"table{i}"] for i, name in enumerate(domain)}, header["card"])

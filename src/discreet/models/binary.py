@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Clique, Domain
-from ..errors import InputError
+from ..errors import CostError, InputError
 from ..factor import CliqueVector
 from .base import Model
 from .checks import archive_domain, archive_names, edges_of
 from .ising import SIGNS, check_binary, spin_domain, spins
 from .polynomial import Polynomial
+
+MOST_ORDER = 25  # of a monomial whose table of potentials (256 MiB) will still be made
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +108,11 @@ class BinaryMRF(Model):
     def potentials(self) -> CliqueVector:
         """One table a maximal monomial, into which the monomials within it are gathered, each once."""
         homes = [*self.maximal_monomials]
+        if self.order > MOST_ORDER:
+            raise CostError(
+                f"the monomial {homes[-1][:8]} … of {self.order} columns needs a table of 2^{self.order} cells, and "
+                f"potentials may have 2^{MOST_ORDER}; log_odds, derivative and width need no table"
+            )
         covered = {name for I in homes for name in I}
         homes += [(name,) for name in self.domain if name not in covered]
         tables = {I: np.zeros((2,) * len(I)) for I in homes}

@@ -15,6 +15,7 @@ from ..graph import triangulate
 from .base import Model
 from .bayesian import BayesianNetwork
 from .binary import BinaryMRF
+from .checks import edges_of
 from .ising import IsingModel, check_binary
 from .markov import MarkovRandomField
 from .pairwise import PairwiseModel
@@ -38,7 +39,9 @@ def to_network(model: Model) -> BayesianNetwork:
     if isinstance(model, BayesianNetwork):
         return model
     domain = model.domain
-    tree = triangulate(domain, model.cliques)
+    tree = triangulate(domain, model.cliques, method="min-fill", tries=1)  # fills nothing in where nothing is needed
+    if edges_of(domain, tree.cliques) != edges_of(domain, model.cliques):
+        tree = triangulate(domain, model.cliques)
     near: dict[str, set[str]] = {name: set() for name in domain}
     for clique in tree.cliques:
         for name in clique:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,11 +14,15 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from .base import Model
 
-POSITIVE, NEGATIVE, NODE = "#2b6cb0", "#c2410c", "#e8eef6"
+POSITIVE, NEGATIVE, NODE = "#5a8fc8", "#d0713f", "#e8eef6"
 THINNEST, THICKEST = 0.6, 5.0
 SWEEPS = 12
+NAME_ROOM, PASSING_ROOM = 1.0, 0.35
 Edge = tuple[str, str]
-Place = dict[str, tuple[float, float]]
+Point = tuple[float, float]
+Place = dict[str, Point]
+Routes = dict[Edge, list[Point]]
+Stop = str | tuple[str, str, int]  # a column, or the place where an arrow (parent, child) passes a layer
 
 
 def draw(
@@ -41,23 +46,27 @@ def draw(
     unknown = [edge for edge in strengths if edge not in set(model.edges)]
     if unknown:
         raise InputError(f"{unknown[0]} is no edge of the model")
-    place = dict(positions) if positions is not None else _layout(model, random_state)
+    routes: Routes = {}
+    if positions is not None:
+        place = dict(positions)
+    elif model.directed:
+        place, routes = _layers(model)
+    else:
+        place = _springs(model, random_state)
     if ax is None:
         size = 4.5 + 0.9 * math.sqrt(len(model.domain))
         _, ax = plt.subplots(figsize=(1.25 * size, size), layout="constrained")
     largest = max((abs(s) for s in strengths.values() if math.isfinite(s)), default=0.0)
     for edge in model.edges:
-        value = strengths.get(edge, 0.0)
-        _draw_edge(ax, place[edge[0]], place[edge[1]], value, largest, model.directed)
+        points = [place[edge[0]], *routes.get(edge, ()), place[edge[1]]]
+        _draw_edge(ax, points, strengths.get(edge, 0.0), largest, model.directed)
     font = max(6.0, 10.0 - 0.06 * len(model.domain))
     for name, (x, y) in place.items():
         box = {"boxstyle": "round,pad=0.35", "facecolor": NODE, "edgecolor": "#5b6b7f", "linewidth": 0.8}
         ax.text(x, y, name, ha="center", va="center", fontsize=font, bbox=box, zorder=3)
-    shown = {POSITIVE: [s for s in strengths.values() if s >= 0], NEGATIVE: [s for s in strengths.values() if s < 0]}
     handles = [
-        Line2D([], [], color=colour, linewidth=_thickness(s, largest), label=f"{s:.3g}", **_style(s))
-        for colour, values in shown.items()
-        for s in sorted({min(values, key=abs), max(values, key=abs)} if values else (), key=abs)
+        Line2D([], [], color=_colour(s), linewidth=_thickness(s, largest), label=label, linestyle=_dashes(s))
+        for label, s in _extremes(strengths.values()).items()
     ]
     if handles:
         what = "weight" if hasattr(model, "width") else "mutual information (nats)"
@@ -75,36 +84,43 @@ def _thickness(value: float, largest: float) -> float:
     return THINNEST + (THICKEST - THINNEST) * share
 
 
-def _style(value: float) -> dict[str, Any]:
-    return {"linestyle": "--"} if value < 0 else {}
+def _colour(value: float) -> str:
+    return NEGATIVE if value < 0 else POSITIVE
 
 
-def _draw_edge(
-    ax: Any, start: tuple[float, float], end: tuple[float, float], value: float, largest: float, directed: bool
-) -> None:
+def _dashes(value: float) -> Literal["-", "--"]:
+    return "--" if value < 0 else "-"
+
+
+def _extremes(strengths: Iterable[float]) -> dict[str, float]:
+    """The weakest and the strongest of each sign, by their text: what the legend shows."""
+    out: dict[str, float] = {}
+    values = list(strengths)
+    for some in ([s for s in values if s >= 0], [s for s in values if s < 0]):
+        if some:
+            out |= {f"{s:.3g}": s for s in (min(some, key=abs), max(some, key=abs))}
+    return out
+
+
+def _draw_edge(ax: Any, points: list[Point], value: float, largest: float, directed: bool) -> None:
+    """A line through the points; the last piece carries the arrow head."""
     thickness = _thickness(value, largest)
-    colour = NEGATIVE if value < 0 else POSITIVE
-    ax.annotate(
-        "",
-        xy=end,
-        xytext=start,
-        arrowprops={
-            "arrowstyle": f"-|>,head_width={0.2 + 0.03 * thickness:.2f}" if directed else "-",
-            "color": colour,
-            "linewidth": thickness,
-            "alpha": 0.75,
-            "shrinkA": 12 if directed else 0,
-            "shrinkB": 14 if directed else 0,
-            **_style(value),
-        },
-        zorder=1,
-    )
-    ax.plot(*zip(start, end, strict=True), alpha=0)  # so that the axes' limits follow
+    look = {"color": _colour(value), "linewidth": thickness, "linestyle": _dashes(value)}
+    ax.plot(*zip(*points[:-1], strict=True), zorder=1, solid_capstyle="round", **look)
+    ax.plot(*zip(*points[-2:], strict=True), alpha=0)  # so that the axes' limits follow
+    arrow = {
+        "arrowstyle": f"-|>,head_width={0.2 + 0.03 * thickness:.2f}" if directed else "-",
+        "shrinkA": 0,
+        "shrinkB": 14 if directed else 0,
+        **look,
+    }
+    ax.annotate("", xy=points[-1], xytext=points[-2], arrowprops=arrow, zorder=1)
 
 
-def _layout(model: Model, random_state: int) -> Place:
-    if model.directed:
-        return _layers(model)
+# -- springs for undirected graphs -----------------------------------------------------------------------------------
+
+
+def _springs(model: Model, random_state: int) -> Place:
     import networkx as nx  # slow to import, and only needed to draw
 
     graph = model.graph
@@ -147,8 +163,11 @@ def _pack(parts: list[Place]) -> Place:
     return out
 
 
-def _layers(model: Any) -> Place:
-    """Parents above children: a layer for each distance from the roots, ordered so that arrows cross less."""
+# -- layers for networks ---------------------------------------------------------------------------------------------
+
+
+def _layers(model: Any) -> tuple[Place, Routes]:
+    """Parents above children, and waypoints for arrows that pass a layer, so that they go around the columns there."""
     depth: dict[str, int] = {}
     for name in model.order:
         depth[name] = max((depth[parent] + 1 for parent in model.parents[name]), default=0)
@@ -156,20 +175,50 @@ def _layers(model: Any) -> Place:
     for name in model.order:
         if not model.parents[name] and model.children[name]:
             depth[name] = min(depth[child] for child in model.children[name]) - 1
-    layers: dict[int, list[str]] = {}
+    layers: dict[int, list[Stop]] = {}
+    near: dict[Stop, list[Stop]] = {name: [] for name in model.order}
     for name in model.order:
         layers.setdefault(depth[name], []).append(name)
-    near = {name: (*model.parents[name], *model.children[name]) for name in model.order}
-    x = {name: _centred(i, len(layer)) for layer in layers.values() for i, name in enumerate(layer)}
+    passing: dict[Edge, list[Stop]] = {}
+    for parent, child in model.edges:
+        passing[parent, child] = [(parent, child, level) for level in range(depth[parent] + 1, depth[child])]
+        for stop in passing[parent, child]:
+            layers[stop[2]].append(stop)  # type: ignore[index]
+        for a, b in pairwise((parent, *passing[parent, child], child)):
+            near.setdefault(a, []).append(b)
+            near.setdefault(b, []).append(a)
+    x = _uncross(layers, near)
+    # Long layers zigzag a little, so that names side by side do not touch.
+    zigzag: dict[Stop, float] = {}
+    for layer in layers.values():
+        names = [stop for stop in layer if isinstance(stop, str)]
+        zigzag |= {name: 0.18 * (i % 2) for i, name in enumerate(names) if len(names) > 5}
+    place = {name: (x[name], -depth[name] - zigzag.get(name, 0.0)) for name in model.order}
+    routes = {edge: [(x[stop], -float(stop[2])) for stop in stops] for edge, stops in passing.items()}
+    return place, routes
+
+
+def _uncross(layers: dict[int, list[Stop]], near: Mapping[Stop, list[Stop]]) -> dict[Stop, float]:
+    """Order each layer by the mean place of its neighbours, down and up again: arrows then cross less."""
+    x: dict[Stop, float] = {}
+    for layer in layers.values():
+        x.update(_spread(layer))
     for sweep in range(SWEEPS):
         for level in sorted(layers, reverse=bool(sweep % 2)):
             pull = {n: float(np.mean([x[m] for m in near[n]])) if near[n] else x[n] for n in layers[level]}
             layers[level].sort(key=pull.__getitem__)
-            x.update({name: _centred(i, len(layers[level])) for i, name in enumerate(layers[level])})
-    # Long layers zigzag a little, so that names side by side do not touch.
-    zigzag = {n: 0.18 * (i % 2) for layer in layers.values() if len(layer) > 5 for i, n in enumerate(layer)}
-    return {name: (x[name], -depth[name] - zigzag.get(name, 0.0)) for name in model.order}
+            x.update(_spread(layers[level], pull))
+    return x
 
 
-def _centred(i: int, count: int) -> float:
-    return i - (count - 1) / 2
+def _spread(layer: list[Stop], pull: Mapping[Stop, float] | None = None) -> dict[Stop, float]:
+    """Places of a layer in its order, near where they are pulled to; an arrow passing by needs less room."""
+    from scipy.optimize import isotonic_regression  # slow to import, and only needed to draw
+
+    room = [NAME_ROOM if isinstance(stop, str) else PASSING_ROOM for stop in layer]
+    left = np.cumsum(room) - np.array(room) / 2
+    if pull is None:
+        return dict(zip(layer, (left - sum(room) / 2).tolist(), strict=True))
+    # Without overlaps means: x − left does not decrease; the nearest such sequence is an isotonic regression.
+    wanted = np.array([pull[stop] for stop in layer]) - left
+    return dict(zip(layer, (isotonic_regression(wanted).x + left).tolist(), strict=True))

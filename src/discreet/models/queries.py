@@ -6,13 +6,15 @@ elimination on the part of the graph that matters to this question; an approxima
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..domain import Clique, Domain, Level
-from ..errors import CostError, InputError
+from ..errors import CostError, EvidenceError, InputError
 from ..factor import Factor
 from ..graph import DEFAULT_MEMORY_LIMIT, Forecast, triangulate
 from ..inference.annealed import annealed_log_partition
@@ -138,21 +140,60 @@ def conditional_table(
     return Answer(joint.names, joint.labels, table, given_names=above, method=joint.method, reason=joint.reason)
 
 
-def event(model: Model, names: Clique, fixed: Given, given: Given | None, how: Mapping[str, Any]) -> Answer:
-    """P(names, fixed | given): a table over ``names`` at the levels that the other targets are fixed to."""
+def event(
+    model: Model,
+    names: Clique,
+    fixed: Given,
+    given: Given | None,
+    *,
+    method: str = "auto",
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    **options: Any,
+) -> Answer:
+    """P(names, fixed | given): a table over ``names`` at the levels that the other targets are fixed to.
+
+    Exactly, it is P(fixed | given) · P(names | fixed, given), which never needs the joint table of the fixed columns.
+    """
+    check_method(method)
     codes = evidence_codes(model.domain, fixed, names)
-    full = model.marginal((*names, *codes), given, **how)
+    evidence = evidence_codes(model.domain, given, (*names, *codes))
+    if method in ("auto", "exact"):
+        try:
+            table = _exact_event(model, names, codes, evidence, memory_limit)
+            return _event_answer(model, names, codes, evidence, table, "exact", "ratio of two totals")
+        except CostError:
+            if method == "exact":
+                raise
+    factor, used, reason = marginal_factor(model, (*names, *codes), evidence, method, memory_limit, options)
     at: tuple[Any, ...] = (..., *codes.values())
-    table = full.probabilities[at]
-    return Answer(
-        names,
-        full.labels[: len(names)],
-        table,
-        given=full.given,
-        event=labels_of(model.domain, codes),
-        method=full.method,
-        reason=full.reason,
-    )
+    return _event_answer(model, names, codes, evidence, factor.exp()[at], used, reason)
+
+
+def _exact_event(
+    model: Model, names: Clique, fixed: Mapping[str, int], evidence: Mapping[str, int], limit: int
+) -> NDArray[np.float64]:
+    both = {**evidence, **fixed}
+    log_given = _log_evidence(model, evidence, limit)
+    shape = tuple(model.domain[name].size for name in names)
+    try:
+        share = math.exp(min(_log_evidence(model, both, limit) - log_given, 0.0))
+        return share * (_exact_marginal(model, names, both, limit)[0].exp() if names else np.ones(()))
+    except EvidenceError:  # of the event: the condition itself was possible
+        return np.zeros(shape)
+
+
+def _event_answer(
+    model: Model,
+    names: Clique,
+    fixed: Mapping[str, int],
+    evidence: Mapping[str, int],
+    table: NDArray[np.float64],
+    method: str,
+    reason: str,
+) -> Answer:
+    labels = tuple(model.domain[name].labels for name in names)
+    given, event_ = labels_of(model.domain, evidence), labels_of(model.domain, fixed)
+    return Answer(names, labels, table, given=given, event=event_, method=method, reason=reason)
 
 
 def mutual_information(model: Model) -> dict[tuple[str, str], float]:
@@ -222,7 +263,7 @@ def ask(model: Model, question: Resolved, how: Mapping[str, Any]) -> Answer | As
     fixed = {target.name: target.level for target in question.targets if target.level is not None}
     if question.kind == "MAP":
         return model.map(free, given, **how)
-    return event(model, free, fixed, given, how) if fixed else model.marginal(free, given, **how)
+    return event(model, free, fixed, given, **how) if fixed else model.marginal(free, given, **how)
 
 
 def estimate_log_partition(model: Model, random_state: Any, **options: Any) -> Estimate:

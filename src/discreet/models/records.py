@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Attribute, Domain, level_text
+from ..errors import InputError
 from .encoding import Codes, check_codes, code_type
 
 RandomState = int | np.random.Generator | None
@@ -65,7 +65,7 @@ class Records:
     domain: Domain
     codes: Codes
     numbers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    method: str = "exact"
+    method: str = ""
     reason: str = ""
 
     def __post_init__(self) -> None:
@@ -132,12 +132,12 @@ class Records:
             return "int" if attribute.integer else "float", attribute.missing is not None or attribute.other is not None
         return value_table(attribute)[1], attribute.missing is not None
 
-    def to_frame(self, backend: str) -> Any:
+    def to_frame(self, backend: str = "pandas") -> Any:
         """A frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"``, in the original column order."""
-        types = {"int": nw.Int64(), "bool": nw.Boolean(), "str": nw.String(), "float": nw.Float64()}
-        schema = {a.name: types[self._kind(a)[0]] for a in self.domain.attributes}
-        columns = {name: self[name].tolist() for name in self.names}
-        return nw.from_dict(columns, schema=schema, backend=backend).to_native()  # type: ignore[arg-type]
+        makers = {"pandas": self.to_pandas, "polars": self.to_polars, "pyarrow": self.to_arrow}
+        if backend not in makers:
+            raise InputError(f"backend must be one of {', '.join(map(repr, makers))}; got {backend!r}")
+        return makers[backend]()
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame; whole numbers and booleans that may be missing come as nullable ``Int64``/``boolean``."""

@@ -188,7 +188,9 @@ class Accountant:
                 if self.composition == "basic":
                     left = s.epsilon < epsilon and s.epsilon_delta < delta
                     return ApproxDP(epsilon - s.epsilon, delta - s.epsilon_delta) if left else None
-                return ZCDP(self._rho_total - s.rho) if s.all_zcdp and s.rho < self._rho_total else None
+                if s.all_zcdp and s.rho < self._rho_total and s.rho_delta <= self.delta_for_tests:
+                    return ZCDP(self._rho_total - s.rho)
+                return PureDP(epsilon - s.epsilon) if s.all_pure and s.epsilon < epsilon else None
         raise BudgetError(f"not a budget: {self.total!r}")
 
     @property

@@ -19,12 +19,15 @@ from typing import Any, Self
 
 from ..errors import BudgetError
 
+LARGEST = 10**100  # far beyond any meaning, and conversions stay within floats
 Amount = int | float | str | Fraction
 _SLACK = Fraction(1, 2**44)  # covers the rounding of a dozen float operations many times over
 
 
 def exact(amount: Amount, name: str) -> Fraction:
     """The rational that a person means: 0.1 is one tenth. Errors name the quantity."""
+    if getattr(amount, "ndim", None) == 0 and hasattr(amount, "item"):
+        amount = amount.item()  # a NumPy number
     if isinstance(amount, bool) or not isinstance(amount, int | float | str | Fraction):
         raise BudgetError(f"{name} must be a number, got {amount!r}")
     try:
@@ -181,6 +184,8 @@ def _positive(amount: Amount, name: str) -> Fraction:
     value = exact(amount, name)
     if value <= 0:
         raise BudgetError(f"{name} must be positive, got {name}={amount}")
+    if value > LARGEST:
+        raise BudgetError(f"{name} must be at most {LARGEST:.0e}, got {name}={amount}; that protects nobody")
     return value
 
 

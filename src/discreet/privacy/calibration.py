@@ -63,6 +63,9 @@ def plan_noise(
     if any(w == 0 for w in chosen_weights):
         raise InputError("a table with weight zero would be all noise; leave it out of the query")
     sensitivities = query.sensitivity(unit)
+    for part, s in zip(parts, sensitivities, strict=True):
+        if s.l1 == 0:
+            raise InputError(f"no record moves {part.label!r}: it is public, or its grid is too coarse; leave it out")
     cells = tuple(p.cells for p in parts)
     plans = []
     if noise != "gaussian":
@@ -129,6 +132,8 @@ def _gaussian_rho(call: NoiseCall) -> Fraction:
 
 def plan_selection(linf: int, share: Budget) -> tuple[NoiseCall, Cost]:
     """Permute-and-flip for pure shares, the exponential mechanism for the others."""
+    if linf < 1:
+        raise InputError(f"no record moves these scores (sensitivity {linf}): they are public; take the best yourself")
     sensitivity = Sensitivity(linf, linf**2, linf, 1)
     if isinstance(share, PureDP):
         scale = mechanisms.selection_scale_pure(linf, share.epsilon)
@@ -165,7 +170,9 @@ def amplified(share: Budget, rate: Fraction, unit: PrivacyUnit) -> Budget:
     if unit.relation != "add-remove" or isinstance(share, ZCDP):
         return share
     assert isinstance(share, PureDP | ApproxDP)
-    inner = math.log1p(math.expm1(float(share.epsilon)) / float(rate))
+    e = float(share.epsilon)
+    # Beyond 700, e^ε overflows and the 1 in it is far below rounding.
+    inner = math.log1p(math.expm1(e) / float(rate)) if e < 700 else e - math.log(rate)
     epsilon = Fraction(inner) * (1 - Fraction(1, 2**44))
     if isinstance(share, PureDP):
         return PureDP(epsilon)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -109,6 +110,7 @@ class Curator:
         self._charge: int | None = None
         self._parent: Curator | None = None
         self._closed = False
+        self._lock = threading.Lock()
         self._steps: list[dict[str, Any]] = []
 
     # -- asking ------------------------------------------------------------------------------------------------------
@@ -326,7 +328,7 @@ class Curator:
         return self._prepared
 
     def _share(self, share: Budget | None) -> Budget:
-        if self._closed:
+        if self._closed or self._root._closed:
             raise BudgetError("this curator is closed; open another one with a budget of its own")
         if share is None:
             share = self.remaining
@@ -344,17 +346,24 @@ class Curator:
             spending=self._accountant.spending,
         )
         trial.charge(*costs)
+        root = self._root
+        if root._charge is None and root._ledger is not None:
+            root._ledger.check(root.budget, root.unit)
 
     def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> None:
         """Book the step; the first one charges the whole budget to the ledger, durably. Noise is drawn after this."""
-        root = self
-        while root._parent is not None:
-            root = root._parent
-        root._reserve()
-        self._accountant.charge(*costs)
-        self._steps.append(dict(step))
-        if root is not self:
-            root._steps.append({"in": "block or sample", **step})
+        root = self._root
+        with root._lock:  # threads may ask one curator, or several blocks of one
+            root._reserve()
+            self._accountant.charge(*costs)
+            self._steps.append(dict(step))
+            if root is not self:
+                root._steps.append({"in": "block or sample", **step})
+
+    @property
+    def _root(self) -> Curator:
+        """The curator that stands in the ledger: this one, or the one whose block or sample this is."""
+        return self if self._parent is None else self._parent._root
 
     def _reserve(self) -> None:
         if self._charge is None:

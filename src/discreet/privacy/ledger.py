@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
@@ -64,11 +66,13 @@ class Ledger:
         self.path = path
         self._read = 0  # number of the last entry that was taken in
         self._charges: dict[int, Budget] = {}
+        self._settled: set[int] = set()
         self._unit: PrivacyUnit | None = None
         first = self._entries(0, limit=1)
-        if not first or first[0].kind != "open" or first[0].details.get("format") != _FORMAT:
+        opening = first[0].details if first and first[0].kind == "open" else None
+        if not isinstance(opening, dict) or opening.get("format") != _FORMAT or "total" not in opening:
             raise LedgerError(f"{path} is not a ledger of this version ({_FORMAT})")
-        self.total = Budget.from_dict(dict(first[0].details["total"]))
+        self.total = Budget.from_dict(opening["total"])
         self.created = first[0].time
 
     # -- making and opening ------------------------------------------------------------------------------------------
@@ -77,17 +81,9 @@ class Ledger:
     def create(cls, path: str | Path, total: Budget) -> Ledger:
         """A new ledger file. An existing one is never overwritten."""
         path = Path(path)
-        if path.exists():
+        if path.exists() or not _make_file(path, total):
             raise LedgerError(f"{path} exists already; open it with Ledger.open, or choose another name")
-        if not path.parent.is_dir():
-            raise LedgerError(f"the folder {path.parent} does not exist; make it first")
-        connection = _connect(path, "rwc")
-        try:
-            _initialise(connection, total)
-        except sqlite3.Error as error:
-            connection.close()
-            raise LedgerError(f"cannot create the ledger {path}: {error}") from None
-        return cls(connection, path)
+        return cls.open(path, total)
 
     @classmethod
     def open(cls, path: str | Path, total: Budget | None = None) -> Ledger:
@@ -96,13 +92,16 @@ class Ledger:
         if not path.exists():
             if total is None:
                 raise LedgerError(f"there is no ledger {path}; make one with Ledger.create(path, total)")
-            return cls.create(path, total)
+            _make_file(path, total)  # or another process has, in the meantime
         connection = _connect(path, "rw")
         try:
             ledger = cls(connection, path)
         except sqlite3.DatabaseError as error:
             connection.close()
             raise LedgerError(f"{path} cannot be read as a ledger: {error}") from None
+        except BaseException:
+            connection.close()
+            raise
         if total is not None and total != ledger.total:
             connection.close()
             raise LedgerError(f"the ledger {path} has the total {ledger.total}, not {total}; a total cannot be changed")
@@ -120,6 +119,14 @@ class Ledger:
     def charge(self, amount: Budget, unit: PrivacyUnit, details: Mapping[str, Any] | None = None) -> int:
         """Spend, or raise :class:`BudgetError` and spend nothing. When this returns, the spend is on the disk."""
         with self._transaction():
+            self.check(amount, unit)
+            # Ours come last: nothing in the details may pass for the amount.
+            body = {**(details or {}), "amount": amount.to_dict(), "unit": unit.to_dict(), "version": __version__}
+            return self._append("charge", body)
+
+    def check(self, amount: Budget, unit: PrivacyUnit) -> None:
+        """Raise the :class:`BudgetError` that a charge would raise now, without charging anything."""
+        with self._lock:
             self._catch_up()
             if self._unit is not None and unit != self._unit:
                 raise BudgetError(
@@ -127,15 +134,13 @@ class Ledger:
                     "do not add up, so use a ledger of its own"
                 )
             self._accountant().charge(Cost.of(amount))
-            body = {"amount": amount.to_dict(), "unit": unit.to_dict(), "version": __version__, **(details or {})}
-            return self._append("charge", body)
 
     def settle(self, charge: int, used: Budget | None) -> None:
         """Give back what a charge did not use: ``used`` replaces its amount, None means that nothing was drawn."""
         with self._transaction():
             self._catch_up()
             reserved = self._charges.get(charge)
-            if reserved is None:
+            if reserved is None or charge in self._settled:
                 raise LedgerError(f"there is no open charge number {charge}")
             if used is not None and not (type(used) is type(reserved) and used <= reserved):
                 raise LedgerError(f"charge {charge} reserved {reserved}; it cannot have used {used}")
@@ -192,6 +197,8 @@ class Ledger:
                 accountant.charge(*(Cost.of(amount) for amount in self._charges.values()))
             except (BudgetError, LedgerError) as error:
                 problems.append(f"the charges do not fit the total: {error}")
+            except (KeyError, TypeError, ValueError, AttributeError):
+                problems.append("an entry is not one that this version writes")
         return problems
 
     def close(self) -> None:
@@ -223,6 +230,7 @@ class Ledger:
                 self._charges[entry.number] = Budget.from_dict(dict(details["amount"]))
                 self._unit = self._unit or PrivacyUnit.from_dict(dict(details["unit"]))
             elif entry.kind == "settle":
+                self._settled.add(details["charge"])
                 if details["used"] is None:
                     self._charges.pop(details["charge"], None)
                 else:
@@ -264,6 +272,30 @@ class Ledger:
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
+
+
+def _make_file(path: Path, total: Budget) -> bool:
+    """Make a whole ledger under another name and put it in place in one step; False when there is one already.
+
+    So nobody ever meets half a ledger, neither a process that opens it at this moment nor one that comes after a crash.
+    """
+    if not path.parent.is_dir():
+        raise LedgerError(f"the folder {path.parent} does not exist; make it first")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        connection = _connect(draft, "rwc")
+        try:
+            _initialise(connection, total)
+        finally:
+            connection.close()
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    except (sqlite3.Error, OSError) as error:
+        raise LedgerError(f"cannot create the ledger {path}: {error}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+    return True
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:

@@ -85,10 +85,12 @@ class SecureGateway:
         mechanism = _additive(call.kind, call.scale)
         flat = np.ascontiguousarray(values, dtype=np.int64).reshape(-1)
         chunks = [flat[i : i + _CHUNK] for i in range(0, len(flat), _CHUNK)]
+        if len(chunks) <= 1:
+            return np.asarray(mechanism(flat) if flat.size else flat, dtype=np.int64).reshape(values.shape)
         # OpenDP releases the interpreter lock while it samples, so threads help.
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
             noisy = list(track(pool.map(mechanism, chunks), len(chunks), "drawing noise"))
-        return np.concatenate([np.asarray(c, dtype=np.int64) for c in noisy] or [flat]).reshape(values.shape)
+        return np.concatenate([np.asarray(c, dtype=np.int64) for c in noisy]).reshape(values.shape)
 
     def select(self, call: NoiseCall, scores: IntArray) -> int:
         return int(_selection(call.kind, call.scale)(np.asarray(scores, dtype=np.int64)))
@@ -194,7 +196,7 @@ def gaussian_delta(scale: float, moved: int, epsilon: float) -> float:
     law = np.fft.irfft(np.fft.rfft(law / law.sum()) ** moved, length)
     loss = (2 * s + moved) / (2 * scale**2)
     gain = -np.expm1(np.minimum(epsilon - loss, 0.0))
-    lost = length * (moved + 8) * 2.0**-52
+    lost: float = length * (moved + 8) * 2.0**-52
     return float((np.maximum(law, 0) * gain).sum()) * (1 + 1e-9) + lost
 
 

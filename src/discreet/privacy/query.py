@@ -7,6 +7,7 @@ to a public grid record by record, *before* it is summed; whole numbers add up t
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Part:
 
     @property
     def cells(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)  # exact: a table of 2⁶⁴ cells must not look empty
 
 
 class Query(ABC):
@@ -246,10 +247,14 @@ class WorstTable(Score):
         self.query = marginals
         if len(approximation) != len(marginals.parts):
             raise InputError(f"{len(marginals.parts)} tables need as many approximations, got {len(approximation)}")
-        self._approximation = [np.rint(np.asarray(a)).astype(np.int64) for a in approximation]
-        for part, a in zip(marginals.parts, self._approximation, strict=True):
+        rounded = [np.rint(np.asarray(a, dtype=np.float64)) for a in approximation]
+        for part, a in zip(marginals.parts, rounded, strict=True):
             if a.shape != part.shape:
                 raise InputError(f"the approximation of {part.label} must have shape {part.shape}, got {a.shape}")
+            # Beyond 64 bits the score would wrap around, and one record could move it by far more than we say.
+            if not np.abs(a).sum() < 2**60:
+                raise InputError(f"the approximation of {part.label} must hold finite counts, 2⁶⁰ in all at most")
+        self._approximation = [a.astype(np.int64) for a in rounded]
 
     @property
     def candidates(self) -> tuple[str, ...]:

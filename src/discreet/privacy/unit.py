@@ -80,7 +80,10 @@ class PrivacyUnit:
 
 def as_probability(rate: float | str | Fraction) -> Fraction:
     """A rate in (0, 1] as an exact fraction."""
-    value = Fraction(rate) if isinstance(rate, Fraction | int) else Fraction(str(rate))
+    try:
+        value = Fraction(rate) if isinstance(rate, Fraction | int) else Fraction(str(rate))
+    except (ValueError, ZeroDivisionError):
+        raise InputError(f"a sampling rate is a number in (0, 1], got {rate!r}") from None
     if not 0 < value <= 1:
         raise InputError(f"a sampling rate lies in (0, 1], got {float(value)}")
     return value

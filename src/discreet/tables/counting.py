@@ -68,7 +68,8 @@ def sum_out(domain: Domain, group: Clique, counts: IntArray, clique: Clique) -> 
     table = counts.reshape([domain[n].size for n in group])
     away = tuple(i for i, n in enumerate(group) if n not in clique)
     kept = [n for n in group if n in clique]
-    return np.ascontiguousarray(np.transpose(table.sum(axis=away, dtype=np.int64), [kept.index(n) for n in clique]))
+    summed = np.asarray(table.sum(axis=away, dtype=np.int64))
+    return np.array(np.transpose(summed, [kept.index(n) for n in clique]), order="C")
 
 
 def zero_groups(domain: Domain, groups: Sequence[tuple[Clique, tuple[int, ...]]]) -> list[IntArray]:

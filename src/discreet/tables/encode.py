@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,9 +47,10 @@ def encode(rows: Any, domain: Domain | None = None, *, unit: str | None = None) 
         raise InputError("the columns have different lengths; every row needs a value (or a null) in every column")
     if unit is None:
         return MemoryTable(domain, codes)
-    kept, persons = _persons(columns[unit])
-    if lengths and len(kept) != lengths.pop():
+    people = _as_list(columns[unit])
+    if lengths and len(people) != lengths.pop():
         raise InputError(f"the unit column {unit!r} has another length than the others")
+    kept, persons = _persons(people)
     return MemoryTable(domain, [c[kept] for c in codes], persons=persons, unit_column=unit)
 
 
@@ -80,24 +82,21 @@ def _encode_levels(values: Any, attribute: Attribute) -> NDArray[np.int64]:
     items = _as_list(values)
     try:
         return np.fromiter(map(code.get, items, itertools.repeat(outside)), dtype=np.int64, count=len(items))
-    except TypeError:  # a value that cannot be looked up at all (a list, say) is outside the domain like any other
+    except Exception:  # a value that cannot be looked up at all (a list, say) is outside the domain like any other
         return np.fromiter((_look_up(code, v, outside) for v in items), dtype=np.int64, count=len(items))
 
 
 def _look_up(code: Mapping[Any, int], value: Any, outside: int) -> int:
     try:
         return code.get(value, outside)
-    except TypeError:
+    except Exception:  # hashing and comparing run code of the value's own, which may raise anything
         return outside
 
 
 def _whole_levels(attribute: Attribute) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Levels that are whole numbers, sorted, with their codes; None when a level is not one."""
-    try:
-        numbers = [int(str(level)) for level in attribute.levels if not isinstance(level, bool)]
-    except ValueError:
-        return None
-    if len(numbers) != len(attribute.levels) or not numbers:
+    """Levels that are whole numbers of 64 bits, sorted, with their codes; None when a level is not one."""
+    numbers = [int(level) for level in attribute.levels if not isinstance(level, bool) and _is_whole(level_text(level))]
+    if len(numbers) != len(attribute.levels) or not numbers or not -(2**63) <= min(numbers) <= max(numbers) < 2**63:
         return None
     order = np.argsort(numbers, kind="stable")
     return np.asarray(numbers, dtype=np.int64)[order], order.astype(np.int64)
@@ -124,6 +123,9 @@ def _level_codes(attribute: Attribute) -> dict[Any, int]:
             spellings += [int(level)]
         for spelling in spellings:
             codes.setdefault(spelling, code)
+    for code, level in enumerate(attribute.levels):  # last, as Python cannot tell True from the level 1
+        if level in ("true", "false"):
+            codes.setdefault(level == "true", code)
     for label in (attribute.missing, attribute.other):
         if label is not None:
             codes.setdefault(label, attribute.code(label))
@@ -132,8 +134,8 @@ def _level_codes(attribute: Attribute) -> dict[Any, int]:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether a label is the plain spelling of a whole number ("7", not "07")."""
-    return text.lstrip("-").isdecimal() and text == str(int(text))
+    """Whether a label is the plain spelling of a whole number ("7", not "07"), of a length that Python reads."""
+    return len(text) <= 4000 and re.fullmatch(r"0|-?[1-9][0-9]*", text) is not None
 
 
 # -- getting columns out of what people have -------------------------------------------------------------------------
@@ -172,11 +174,11 @@ def _columns_of(rows: Any, domain: Domain, unit: str | None) -> Mapping[str, Any
 def _as_list(values: Any) -> list[Any]:
     """Python values with None for every kind of null."""
     if isinstance(values, nw.Series):
-        has_floats = values.dtype.is_float() or values.dtype == nw.Object
-        values = values.to_list()
-        return [None if v != v else v for v in values] if has_floats else [_none_of_null(v) for v in values]
+        return [_none_of_null(v) for v in values.to_list()]
     if np.ma.isMaskedArray(values):
         items = values.tolist()  # masked entries become None
+    elif isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        items = list(values)  # dates, which tolist would turn into whole numbers
     else:
         items = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [_none_of_null(v) for v in items]
@@ -188,7 +190,7 @@ def _none_of_null(value: Any) -> Any:
         return value
     try:
         return value if bool(value == value) else None
-    except (TypeError, ValueError):
+    except Exception:  # a comparison is the value's own code: an array, pandas' NA or a signalling NaN may raise
         return None
 
 
@@ -198,13 +200,17 @@ def _as_floats(values: Any) -> NDArray[np.float64]:
         values = values.to_numpy()
     if isinstance(values, np.ndarray) and not np.ma.isMaskedArray(values) and values.dtype.kind in "iuf":
         return values.astype(np.float64)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":  # a date is no number, in any frame
+        return np.full(values.shape, math.nan)
     return np.array([_float_or_nan(v) for v in _as_list(values)], dtype=np.float64)
 
 
 def _float_or_nan(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:  # a number beyond all floats
+        return math.inf if value > 0 else -math.inf
+    except Exception:
         return math.nan
 
 
@@ -217,16 +223,21 @@ def _persons(values: Any) -> tuple[NDArray[np.int64], Persons]:
         map(first_seen.setdefault, (items[i] for i in kept), itertools.count()), dtype=np.int64, count=len(kept)
     )
     _, owner = np.unique(owner, return_inverse=True)
-    digests = [
-        hashlib.blake2b(level_text(p).encode("utf-8", "surrogatepass"), digest_size=8).digest() for p in first_seen
-    ]
+    digests = [hashlib.blake2b(_spelling(p), digest_size=8).digest() for p in first_seen]
     identity = np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
     return kept, Persons(owner.astype(np.int64), identity)
+
+
+def _spelling(person: Any) -> bytes:
+    try:
+        return level_text(person).encode("utf-8", "surrogatepass")
+    except Exception:  # a number of more digits than Python spells out, say
+        return str(hash(person)).encode()
 
 
 def _is_hashable(value: Any) -> bool:
     try:
         hash(value)
-    except TypeError:
+    except Exception:
         return False
     return True

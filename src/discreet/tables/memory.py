@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,8 @@ class MemoryTable(Table):
     def count_sparse(self, clique: Clique) -> dict[tuple[int, ...], int]:
         if not self._rows:
             return {}
+        if not clique:
+            return {(): self._rows}
         rows = np.stack([self._columns[n].astype(np.int64) for n in clique], axis=1)
         cells, counts = np.unique(rows, axis=0, return_counts=True)
         return {tuple(cell): count for cell, count in zip(cells.tolist(), counts.tolist(), strict=True)}
@@ -123,8 +125,8 @@ class MemoryTable(Table):
         """The codes of a row as 64-bit words, one word a column."""
         return [c.astype(np.uint64) for c in self._columns.values()]
 
-    def _take(self, rows: NDArray[Any]) -> MemoryTable:
-        return MemoryTable(
+    def _take(self, rows: NDArray[Any]) -> Self:
+        return type(self)(
             self.domain,
             [c[rows] for c in self._columns.values()],
             persons=None if self._persons is None else self._persons.take(rows),
@@ -144,8 +146,14 @@ class MemoryTable(Table):
         columns: Iterable[str],
     ) -> list[IntArray]:
         """Add up a function of batches over all rows. Integer sums: the order of threads cannot show."""
-        with ThreadPoolExecutor(self._threads) as pool:
-            for part in pool.map(sum_batch, self._batches(columns)):
+
+        def add(parts: Iterable[Sequence[IntArray]]) -> list[IntArray]:
+            for part in parts:
                 for total, increment in zip(totals, part, strict=True):
                     total += increment
-        return totals
+            return totals
+
+        if self._rows <= BATCH_ROWS:
+            return add(map(sum_batch, self._batches(columns)))
+        with ThreadPoolExecutor(self._threads) as pool:
+            return add(pool.map(sum_batch, self._batches(columns)))

@@ -1,0 +1,104 @@
+"""Statistical audits of the real thing: run it many times on neighbours and bound ε from below with confidence.
+
+On half of the runs the event that tells the neighbours apart best is chosen; on the other half its two probabilities
+are bounded by Clopper–Pearson. The result is a lower bound on ε that holds with the stated confidence, so a mechanism
+that is as private as it claims fails with at most that probability. 20,000 runs a side at ε = 1 see a violation by 1.4.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.stats import beta
+
+from .findings import Finding
+
+
+@dataclass(frozen=True)
+class Event:
+    """A set of outcomes: equal to, at least, or at most a value."""
+
+    relation: str
+    value: Any
+
+    def share(self, outcomes: Sequence[Any]) -> float:
+        return self.hits(outcomes) / len(outcomes)
+
+    def hits(self, outcomes: Sequence[Any]) -> int:
+        holds = {"=": operator.eq, "≥": operator.ge, "≤": operator.le}[self.relation]
+        return sum(bool(holds(x, self.value)) for x in outcomes)
+
+    def __str__(self) -> str:
+        return f"outcome {self.relation} {self.value!r}"
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """ε is at least ``epsilon`` with the stated confidence; ``event`` is what showed it."""
+
+    epsilon: float
+    event: Event
+
+
+def clopper_pearson(hits: int, runs: int, level: float, *, upper: bool) -> float:
+    """One-sided confidence bound on a probability."""
+    if upper:
+        return 1.0 if hits == runs else float(beta.ppf(level, hits + 1, runs - hits))
+    return 0.0 if hits == 0 else float(beta.ppf(1 - level, hits, runs - hits + 1))
+
+
+def lower_bound(
+    left: Sequence[Any], right: Sequence[Any], *, delta: float = 0.0, confidence: float = 0.999
+) -> LowerBound:
+    """Lower bound on ε from outcomes of runs on two neighbours."""
+    (choose_left, test_left), (choose_right, test_right) = _halves(left), _halves(right)
+
+    def promise(event: Event, likely: Sequence[Any], unlikely: Sequence[Any]) -> float:
+        """The ratio seen, damped for rare events, which confidence bounds would punish."""
+        p, q = event.share(likely) - delta, event.share(unlikely)
+        return math.log(p / (q + 3 / len(unlikely))) if p > 0 else -math.inf
+
+    events = _candidate_events(choose_left, choose_right)
+    ways = ((choose_left, choose_right, test_left, test_right), (choose_right, choose_left, test_right, test_left))
+    _, event, likely, unlikely = max(
+        ((promise(e, a, b), e, test_a, test_b) for e in events for a, b, test_a, test_b in ways), key=lambda c: c[0]
+    )
+    level = 1 - (1 - confidence) / 2
+    p = clopper_pearson(event.hits(likely), len(likely), level, upper=False) - delta
+    q = clopper_pearson(event.hits(unlikely), len(unlikely), level, upper=True)
+    return LowerBound(math.log(p / q) if p > 0 else -math.inf, event)
+
+
+def _halves(outcomes: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    middle = len(outcomes) // 2
+    return outcomes[:middle], outcomes[middle:]
+
+
+def _candidate_events(left: Sequence[Any], right: Sequence[Any]) -> list[Event]:
+    events = [Event("=", value) for value, _ in Counter([*left, *right]).most_common(40)]
+    if all(isinstance(x, int | float) for x in [*left[:100], *right[:100]]):
+        values = sorted({*left, *right})
+        some = values[:: max(1, len(values) // 40)]
+        events += [Event(relation, t) for t in some for relation in "≥≤"]
+    return events
+
+
+def audit_statistical(
+    run: Callable[[bool], Hashable],
+    epsilon: float,
+    *,
+    delta: float = 0.0,
+    runs: int = 20_000,
+    confidence: float = 0.999,
+) -> Finding:
+    """``run(False)`` and ``run(True)`` run the real algorithm on two neighbours and return what was released."""
+    left = [run(False) for _ in range(runs)]
+    right = [run(True) for _ in range(runs)]
+    bound = lower_bound(left, right, delta=delta, confidence=confidence)
+    detail = f"ε is at least {bound.epsilon:.3f} by the event {bound.event}; claimed is {epsilon:.3f}"
+    return Finding("statistical test", bound.epsilon <= epsilon, detail)

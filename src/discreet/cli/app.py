@@ -1,0 +1,83 @@
+"""The commands, put together; and how every one of them ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from .._version import __version__
+from . import audit, bench, demo, ledger, measure, schema, show
+from .command import Command
+from .failures import HELP, explain
+
+app = typer.Typer(
+    name="discreet",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,  # a traceback may show private values
+    epilog=HELP,
+)
+app.add_typer(schema.app, name="schema")
+app.command("measure", cls=Command)(measure.measure)
+app.command("show", cls=Command)(show.show)
+app.command("verify", cls=Command)(show.verify)
+app.add_typer(ledger.app, name="ledger")
+app.command("audit", cls=Command)(audit.audit)
+app.command("bench", cls=Command)(bench.bench)
+app.command("demo", cls=Command)(demo.demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"discreet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Learn from sensitive records under differential privacy.
+
+    \b
+    [bold]A first release[/bold]
+      discreet demo                                   see it all once
+      discreet schema draft patients.csv              a first schema, to be edited
+      discreet ledger create ledger.db --epsilon 3    what may be spent in all
+      discreet measure patients.csv --schema schema.toml --table smoke,lung \\
+          --epsilon 1 --ledger ledger.db -o tables.zip
+      discreet show tables.zip                        what was released
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The entry point: run a command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # ε on an old terminal is no reason to fail
+    try:
+        code = run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `discreet show … | head`: nobody wants the rest
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - kept open until the interpreter ends
+        return 0
+    return code
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command in this process. Every error becomes one line on stderr and an exit code."""
+    command: Any = typer.main.get_command(app)
+    try:
+        result = command(list(arguments), prog_name="discreet", standalone_mode=False)
+    except BrokenPipeError:
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        return int(explain(error))
+    return int(result) if isinstance(result, int) else 0

@@ -1,0 +1,94 @@
+"""What is printed, and where: results on stdout, remarks and progress on stderr, JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ..progress import listening
+
+_WIDTH_OF_A_FILE = 160
+_PATIENCE_SECONDS = 1.0
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def say(text: str = "") -> None:
+    """A line of the result."""
+    print(clean(text))
+
+
+def note(text: str) -> None:
+    """A remark that is no part of the result."""
+    print(clean(text), file=sys.stderr)
+
+
+def say_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def clean(text: str) -> str:
+    """Without control characters: names and labels in files from anywhere must not drive the terminal."""
+    return "\n".join(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", line) for line in text.split("\n"))
+
+
+def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[str] = ()) -> None:
+    """A table; the columns named in ``right`` are aligned to the right."""
+    out = sys.stdout
+    width = None if out.isatty() else _WIDTH_OF_A_FILE
+    # Labels of bins look like markup ("[0, 18)"), and must not be taken for it.
+    console = Console(file=out, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    aligned = set(right)
+    for heading in headings:
+        table.add_column(_cell(heading), justify="right" if heading in aligned else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    console.print(table)
+
+
+def _cell(text: str) -> str:
+    return clean(str(text)).replace("\n", "\N{REPLACEMENT CHARACTER}")
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """Show the progress of what happens inside: on a terminal only, and only of work that takes more than a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # not needed for most commands
+
+    begun = time.monotonic()
+    tasks: dict[str, Any] = {}
+    bars = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+    def hear(label: str, done: int, total: int) -> None:
+        if time.monotonic() - begun < _PATIENCE_SECONDS or total <= 1:
+            return
+        if not tasks:
+            bars.start()
+        if label not in tasks:
+            tasks[label] = bars.add_task(label, total=total)
+        bars.update(tasks[label], completed=done, total=total)
+
+    try:
+        with listening(hear):
+            yield
+    finally:
+        if tasks:
+            bars.stop()

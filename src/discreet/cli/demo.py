@@ -1,0 +1,28 @@
+"""``discreet demo``: a whole release on synthetic patients, command by command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    directory: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")] = Path("demo"),
+    people: Annotated[int, typer.Option(metavar="N", help="How many patients to draw.")] = 5000,
+) -> None:
+    """See a release from beginning to end: synthetic patients, a schema, a plan, a ledger, a noisy table.
+
+    Every command is printed as you would type it. Running it again replaces its own files, and never others.
+
+    \b
+    [bold]Example[/bold]
+      discreet demo --directory /tmp/demo
+    """
+    from ..demo import play
+    from .app import run
+
+    code = play(directory, people, run)
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,119 @@
+"""How the command line ends: exit codes, and one clear line for every failure.
+
+====  ============================================================
+0     all is well
+1     a check failed (schema check, verify, audit, bench --strict)
+2     wrong use: an option, a name or a number
+3     the budget or the ledger refused; nothing was spent
+4     a file is missing, in the way, unreadable or not what it should be
+5     the work would be too large and was not begun
+70    a defect of discreet; details are withheld, as they may hold private values
+130   interrupted; the message says what was spent
+====  ============================================================
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from enum import IntEnum
+
+import typer
+
+from ..errors import (
+    BudgetError,
+    CostError,
+    DiscreetError,
+    EvidenceError,
+    FileFormatError,
+    InputError,
+    LedgerError,
+    NotAReleaseError,
+    SchemaError,
+)
+
+
+class Exit(IntEnum):
+    OK = 0
+    CHECK_FAILED = 1
+    WRONG_USE = 2
+    REFUSED = 3
+    FILE = 4
+    TOO_LARGE = 5
+    DEFECT = 70
+    INTERRUPTED = 130
+
+
+HELP = (
+    "Exit codes: 0 all is well; 1 a check failed; 2 wrong use; 3 the budget or ledger refused, nothing spent; "
+    "4 a problem with a file; 5 too large, not begun; 130 interrupted."
+)
+
+# Typer carries its own copy of click's errors in some versions and click's in others; this finds the one in use.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class WrongUse(DiscreetError):
+    """The command was given options that do not go together."""
+
+
+class Interrupted(Exception):
+    """Ctrl-C, with what is to be said about the money."""
+
+
+_CODES: tuple[tuple[type[BaseException], Exit], ...] = (
+    (WrongUse, Exit.WRONG_USE),
+    (InputError, Exit.WRONG_USE),
+    (EvidenceError, Exit.WRONG_USE),
+    (BudgetError, Exit.REFUSED),
+    (SchemaError, Exit.FILE),
+    (FileFormatError, Exit.FILE),
+    (LedgerError, Exit.FILE),
+    (NotAReleaseError, Exit.FILE),
+    (CostError, Exit.TOO_LARGE),
+)
+
+
+def explain(error: BaseException) -> Exit:
+    """Say on stderr what went wrong, in one line, and return the exit code."""
+    if isinstance(error, Interrupted):
+        return _say(str(error), Exit.INTERRUPTED)
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return _say("interrupted; nothing was spent by this command", Exit.INTERRUPTED)
+    if isinstance(error, UsageError):
+        context = getattr(error, "ctx", None)
+        where = f"; see `{context.command_path} --help`" if context is not None else ""
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        return _say(message.rstrip(".") + where, Exit.WRONG_USE)
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return _say(str(error), code)
+    if isinstance(error, OSError):
+        name = f" {error.filename}" if error.filename else ""
+        return _say(f"cannot use the file{name}: {error.strerror or type(error).__name__}", Exit.FILE)
+    if isinstance(error, DiscreetError):
+        return _say(str(error), Exit.WRONG_USE)
+    if isinstance(error, MemoryError):
+        return _say("the memory of this machine does not suffice", Exit.TOO_LARGE)
+    return _defect(error)
+
+
+def _defect(error: BaseException) -> Exit:
+    """An error nobody foresaw. Its message may quote a private value, so it is shown on request only."""
+    if os.environ.get("DISCREET_DEBUG"):
+        traceback.print_exception(error)
+        return Exit.DEFECT
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    return _say(
+        f"this is a defect of discreet ({type(error).__name__}{where}); please report it. The details may hold "
+        "private values and are withheld; DISCREET_DEBUG=1 shows them",
+        Exit.DEFECT,
+    )
+
+
+def _say(message: str, code: Exit) -> Exit:
+    line = " ".join(message.split())
+    print(f"discreet: {line}", file=sys.stderr)
+    return code

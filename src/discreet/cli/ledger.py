@@ -1,0 +1,135 @@
+"""``discreet ledger create | show | verify``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import LedgerError
+from . import options
+from .command import Command
+from .console import say, say_json, say_table
+from .failures import Exit
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="The ledger: what was spent on a body of data, durable, in one file.",
+)
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
+
+
+@app.command(cls=Command)
+def create(
+    ledger: LedgerFile,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+) -> None:
+    """Make a ledger with a total that all releases together may spend. The total cannot be changed afterwards.
+
+    A total in zCDP (--rho) composes many releases with the least waste.
+
+    \b
+    [bold]Examples[/bold]
+      discreet ledger create ledger.db --epsilon 3
+      discreet ledger create ledger.db --rho 0.5
+    """
+    from ..privacy.ledger import Ledger
+
+    total = options.budget_from(epsilon, delta, rho)
+    if ledger.exists():
+        raise LedgerError(
+            f"{ledger} exists already and is never overwritten; `discreet ledger show {ledger}` says what is in it"
+        )
+    with Ledger.create(ledger, total):
+        say(f"Made the ledger {ledger}: {total} in total.")
+
+
+@app.command(cls=Command)
+def show(ledger: LedgerFile, as_json: options.Json = False) -> None:
+    """What was spent, on what, and what is left.
+
+    \b
+    [bold]Example[/bold]
+      discreet ledger show ledger.db
+    """
+    with _open(ledger) as account:
+        entries = account.entries
+        total, spent, remaining = account.total, account.spent, account.remaining
+    if as_json:
+        say_json(
+            {
+                "total": total.to_dict(),
+                "spent": None if spent is None else spent.to_dict(),
+                "remaining": None if remaining is None else remaining.to_dict(),
+                "entries": [{"number": e.number, "time": e.time, "kind": e.kind, **e.details} for e in entries],
+            }
+        )
+        return
+    say(f"{ledger}: {total} in total")
+    say(f"spent: {spent or 'nothing'}; left: {remaining or 'nothing'}")
+    say()
+    say_table(["", "time (UTC)", "what", "amount", "details"], [_line(e) for e in entries], right=[""])
+
+
+@app.command(cls=Command)
+def verify(ledger: LedgerFile, as_json: options.Json = False) -> None:
+    """Is the file whole, unaltered and within its total? Exit code 1 when it is not.
+
+    \b
+    [bold]Example[/bold]
+      discreet ledger verify ledger.db
+    """
+    with _open(ledger) as account:
+        problems = account.verify()
+        entries = len(account.entries) if not problems else None
+    if as_json:
+        say_json({"verified": not problems, "problems": problems})
+    elif problems:
+        for problem in problems:
+            say(f"{ledger}: {problem}")
+    else:
+        say(f"{ledger}: {entries} entries, whole, unaltered and within the total.")
+    if problems:
+        raise typer.Exit(Exit.CHECK_FAILED)
+
+
+def _open(path: Path) -> Any:
+    from ..privacy.ledger import Ledger
+
+    if path.is_dir():
+        raise LedgerError(f"{path} is a folder; name a ledger file")
+    if not path.exists():
+        raise LedgerError(f"there is no ledger {path}; make one with `discreet ledger create {path} --epsilon TOTAL`")
+    return Ledger.open(path)
+
+
+def _line(entry: Any) -> list[str]:
+    details: Mapping[str, Any] = entry.details
+    amount, about = "", ""
+    if entry.kind == "open":
+        amount, about = _amount(details["total"]), "the total"
+    elif entry.kind == "charge":
+        amount, about = _amount(details["amount"]), str(details.get("purpose", ""))
+    elif entry.kind == "settle":
+        used = details["used"]
+        amount, about = "nothing" if used is None else _amount(used), f"what charge {details['charge']} used in the end"
+    elif entry.kind == "steps":
+        about = f"charge {details['charge']}: " + "; ".join(_step(step) for step in details["steps"])
+    return [str(entry.number), entry.time[:19].replace("T", " "), entry.kind, amount, about]
+
+
+def _amount(budget: Mapping[str, Any]) -> str:
+    from ..privacy.budget import Budget
+
+    return str(Budget.from_dict(dict(budget)))
+
+
+def _step(step: Mapping[str, Any]) -> str:
+    what = step.get("query") or step.get("score") or "step"
+    parts = step.get("parts")
+    return f"{what} of {', '.join(map(str, parts))}" if isinstance(parts, list) else str(what)

@@ -1,0 +1,173 @@
+"""``discreet measure``: the smallest end-to-end release. The plan is shown before a row is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import DiscreetError
+from . import options
+from .console import note, progress, say, say_json
+from .failures import Interrupted, WrongUse
+
+if TYPE_CHECKING:
+    from ..measurement import Measurements
+    from ..privacy.curator import Curator
+    from ..privacy.ledger import Ledger
+
+
+def measure(
+    data: options.Data,
+    schema: options.SchemaFile,
+    table: options.Tables,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    relation: options.Relation = "add-remove",
+    unit_column: options.UnitColumn = None,
+    max_rows: options.MaxRows = None,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the spend is written down; see `discreet ledger create`.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the release, a file to publish.")
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="2,1", help="How the budget is divided over the tables; default: equally.")
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(metavar="auto|laplace|gaussian", help="The kind of noise; auto takes the smaller error.")
+    ] = "auto",
+    plan: Annotated[bool, typer.Option("--plan", help="Show the plan and stop. The data are not opened.")] = False,
+    purpose: Annotated[str, typer.Option(metavar="WORD", help="A word for the ledger. It is public.")] = "measure",
+    delimiter: options.Delimiter = None,
+    level: options.Level = 0.9,
+    all_cells: options.All = False,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Release contingency tables with noise, and pay for them.
+
+    ε is always the total: it pays for everything that this command releases. The plan (where the budget goes, and
+    how large the errors will be) is shown before a row is read; --plan stops there.
+
+    \b
+    [bold]Examples[/bold]
+      discreet measure patients.csv --schema schema.toml --table smoke,lung --epsilon 1 --plan
+      discreet measure patients.csv --schema schema.toml --table smoke,lung --table xray \\
+          --epsilon 1 --ledger ledger.db -o tables.zip
+      discreet measure visits.csv --schema schema.toml --table ward --rho 0.1 \\
+          --unit-column patient --max-rows 5 --ledger ledger.db -o wards.zip
+    """
+    from ..privacy.calibration import plan_noise
+    from ..privacy.query import Marginals
+    from ..schema import load_schema
+    from ..tables.delimited import open_delimited, read_delimited
+    from . import views
+
+    # Everything public first: whatever is wrong is found before a row is read and before anything is spent.
+    options.check_level(level)
+    budget = options.budget_from(epsilon, delta, rho)
+    unit = options.unit_from(relation, unit_column, max_rows)
+    domain = load_schema(schema)
+    cliques = options.cliques_from(domain, table)
+    domain = domain.project(name for name in domain.names if any(name in clique for clique in cliques))
+    query = Marginals(domain, cliques)
+    shares = _weights(weights, len(cliques))
+    chosen = plan_noise(query, unit, budget, noise=noise, weights=shares)  # type: ignore[arg-type]
+    account = _open_ledger(ledger)
+    if account is not None:
+        account.check(budget, unit)
+    if output is not None:
+        options.writable(output, force=force)
+    rows = views.plan_rows(query, chosen, shares, level)
+    planned = {"budget": budget.to_dict(), "unit": unit.to_dict(), "tables": rows, "seconds": chosen.seconds}
+    if not as_json:
+        views.show_plan(rows, budget, unit, chosen.seconds, level)
+    if plan:
+        if as_json:
+            say_json({"plan": planned})
+        return
+    file = open_delimited(data, delimiter)
+    file.require(domain.names, "column of the schema")
+
+    from ..privacy.curator import Curator
+
+    curator: Curator | None = None
+    released: Measurements | None = None
+    try:
+        with progress():
+            rows_of_file = read_delimited(file, domain, unit=unit_column)
+            with Curator(rows_of_file, unit, budget, account, purpose=purpose) as curator:
+                released = curator.measure(query, noise=noise, weights=shares)  # type: ignore[arg-type]
+        if output is not None:
+            released.save(output)
+    except KeyboardInterrupt:
+        raise Interrupted(_what_was_spent(curator, account)) from None
+    except (DiscreetError, OSError):
+        if released is not None:  # paid for, and the file could not be written: at least it must be seen
+            views.show_measurements(released, level, everything=True)
+        raise
+    finally:
+        if account is not None:
+            account.close()
+
+    if as_json:
+        tables = [views.measurement_json(m, level) for m in released]
+        saved = None if output is None else str(output)
+        say_json({"plan": planned, "tables": tables, "release": dict(released.release), "file": saved})
+    else:
+        views.show_measurements(released, level, everything=all_cells)
+        say()
+        for line in views.statement_lines(released.release):
+            say(line)
+        if output is not None:
+            say(f"Saved in {output}; `discreet show {output}` prints it, and it can be published.")
+    _remark(ledger, output, domain.peeked)
+
+
+def _weights(text: str | None, tables: int) -> list[str] | None:
+    from ..privacy.budget import exact, shares
+
+    if text is None:
+        return None
+    weights = [w.strip() for w in text.split(",")]
+    if len(weights) != tables:
+        raise WrongUse(f"--weights {text} has {len(weights)} numbers for {tables} tables; give one for each")
+    try:
+        shares(exact(1, "total"), weights)
+        if any(exact(w, "a weight") == 0 for w in weights):
+            raise WrongUse(f"--weights {text}: a table with weight zero would be all noise; leave the table out")
+    except DiscreetError as error:
+        raise WrongUse(str(error)) from None
+    return weights
+
+
+def _open_ledger(path: Path | None) -> Ledger | None:
+    from ..errors import LedgerError
+    from ..privacy.ledger import Ledger
+
+    if path is None:
+        return None
+    if not path.exists():
+        raise LedgerError(f"there is no ledger {path}; make one with `discreet ledger create {path} --epsilon TOTAL`")
+    return Ledger.open(path)
+
+
+def _what_was_spent(curator: Curator | None, account: Ledger | None) -> str:
+    spent: Any = None if curator is None else curator.spent
+    if spent is None:
+        return "interrupted; nothing was released and nothing was spent"
+    where = "no ledger was given" if account is None else f"it stays in the ledger {account.path}"
+    return f"interrupted after the budget was charged: {spent} counts as spent, and {where}"
+
+
+def _remark(ledger: Path | None, output: Path | None, peeked: dict[str, tuple[str, ...]]) -> None:
+    if ledger is None:
+        note("Remark: no ledger was given, so nothing remembers this spend; --ledger FILE adds up what is released.")
+    if output is None:
+        note("Remark: the release was not saved; -o FILE does, and what is asked again is paid again.")
+    if peeked:
+        note("Remark: the schema was drafted by looking at the data, and the release says so; write public knowledge.")

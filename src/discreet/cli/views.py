@@ -1,0 +1,185 @@
+"""How plans, released tables and statements of privacy look, for people and as JSON."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from ..domain import Domain
+from ..measurement import Measurement, Measurements
+from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP, exact
+from ..privacy.calibration import NoisePlan, noise_of
+from ..privacy.query import Query
+from ..privacy.unit import PrivacyUnit
+from .console import say, say_table
+
+MOST_CELLS = 40
+
+
+def percent(level: float) -> str:
+    return f"{100 * level:g} %"
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+
+
+def plan_rows(query: Query, plan: NoisePlan, weights: Sequence[str] | None, level: float) -> list[dict[str, Any]]:
+    """Where the budget will go: one entry a table, all of it public."""
+    parts = query.parts
+    portions = [exact(w, "a weight") for w in weights] if weights else [Fraction(1)] * len(parts)
+    whole = sum(portions, Fraction(0))
+    rows = []
+    for part, call, portion in zip(parts, plan.calls, portions, strict=True):
+        noise = noise_of(call)
+        rows.append(
+            {
+                "table": list(part.clique or ()),
+                "cells": part.cells,
+                "share": float(portion / whole),
+                "noise": call.kind,
+                "scale": call.scale,
+                "standard_deviation": noise.standard_deviation * float(part.grid),
+                "half_width": noise.half_width(level) * float(part.grid),
+            }
+        )
+    return rows
+
+
+def show_plan(
+    rows: Sequence[Mapping[str, Any]], budget: Budget, unit: PrivacyUnit, seconds: float, level: float
+) -> None:
+    say(f"The plan: {budget} in total, protecting {unit}. No row has been read.")
+    headings = ["table", "cells", "share", "noise", "standard deviation", f"{percent(level)} of errors within"]
+    say_table(
+        headings,
+        [
+            [
+                " × ".join(row["table"]),
+                f"{row['cells']:,}",
+                percent(round(row["share"], 4)),
+                f"{row['noise']}, scale {row['scale']:.4g}",
+                f"{row['standard_deviation']:.3g}",
+                f"± {row['half_width']:g}",
+            ]
+            for row in rows
+        ],
+        right=["cells", "share", *headings[4:]],
+    )
+    if seconds > 1:
+        say(f"Drawing the noise will take about {seconds:.0f} s.")
+
+
+# -- released tables ---------------------------------------------------------------------------------------------------
+
+
+def show_measurements(measurements: Measurements, level: float, *, everything: bool) -> None:
+    for measurement in measurements:
+        say()
+        show_measurement(measurement, level, everything=everything)
+
+
+def show_measurement(measurement: Measurement, level: float, *, everything: bool) -> None:
+    noise = measurement.noise
+    how = f"{noise.kind} noise, standard deviation {measurement.standard_deviation:.3g}" if noise.variance else "exact"
+    paid = {"public": ", public knowledge", "release": ""}
+    origin = paid.get(measurement.origin, f", NOT A RELEASE ({measurement.origin})")
+    say(f"{measurement.label}: {how}{origin}")
+    names = measurement.clique if measurement.clique is not None else ("position",)
+    lower, upper = measurement.interval(level)
+    values = measurement.values
+    interval = f"{percent(level)} interval"
+    cells = itertools.islice(itertools.product(*map(range, values.shape)), None if everything else MOST_CELLS)
+    say_table(
+        [*names, "count", interval],
+        [[*_labels(measurement, cell), f"{values[cell]:,g}", f"{lower[cell]:,g} … {upper[cell]:,g}"] for cell in cells],
+        right=["count", interval],
+    )
+    if not everything and values.size > MOST_CELLS:
+        say(f"… and {values.size - MOST_CELLS:,} more cells; --all prints them")
+
+
+def _labels(measurement: Measurement, cell: tuple[int, ...]) -> list[str]:
+    if measurement.clique is None:
+        return [", ".join(map(str, cell))]
+    return [measurement.domain[name].labels[code] for name, code in zip(measurement.clique, cell, strict=True)]
+
+
+def measurement_json(measurement: Measurement, level: float) -> dict[str, Any]:
+    clique = measurement.clique
+    return {
+        "label": measurement.label,
+        "columns": None if clique is None else list(clique),
+        "levels": None if clique is None else [list(measurement.domain[name].labels) for name in clique],
+        "counts": measurement.values.tolist(),
+        "noise": {"kind": measurement.noise.kind, "scale": measurement.noise.scale},
+        "standard_deviation": measurement.standard_deviation,
+        "interval": {"level": level, "half_width": measurement.noise.half_width(level) * float(measurement.grid)},
+        "origin": measurement.origin,
+    }
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
+
+
+def statement_lines(release: Mapping[str, Any]) -> list[str]:
+    """The guarantee in plain words, from the public facts that a release carries."""
+    budget, unit = Budget.from_dict(dict(release["budget"])), PrivacyUnit.from_dict(dict(release["unit"]))
+    who = (
+        "any one row"
+        if unit.column is None
+        else f"all rows of any one value of {unit.column!r} (at most {unit.max_rows} of them count)"
+    )
+    spent = release.get("spent")
+    lines = [
+        f"Guarantee: {budget} in total. {_in_words(budget, unit, who)}",
+        f"Unit: {unit}. Spent: {'nothing' if spent is None else Budget.from_dict(dict(spent))}.",
+    ]
+    if release.get("public_size") is not None:
+        lines.append(f"The number of records, {release['public_size']:,}, was stated to be public.")
+    lines += peeked_lines(release.get("peeked") or {})
+    return lines
+
+
+def _in_words(budget: Budget, unit: PrivacyUnit, who: str) -> str:
+    what = "being in the data or not" if unit.relation == "add-remove" else "having one value or another"
+    if isinstance(budget, ZCDP):
+        return f"{who[0].upper()}{who[1:]} {what} changes the odds of what is seen here by a bounded amount only."
+    assert isinstance(budget, PureDP | ApproxDP)
+    rest = f", but for a chance of {float(budget.delta):.3g}" if isinstance(budget, ApproxDP) else ""
+    factor = f"{math.exp(budget.epsilon):.3g}" if budget.epsilon < 20 else f"e^{float(budget.epsilon):.4g}"
+    return f"{who[0].upper()}{who[1:]} {what} makes nothing seen here more than {factor} times likelier{rest}."
+
+
+def peeked_lines(peeked: Mapping[str, Sequence[str]]) -> list[str]:
+    if not peeked:
+        return []
+    columns = ", ".join(f"{name} ({', '.join(what)})" for name, what in peeked.items())
+    return [f"Not protected: learned by looking at private data was {columns}."]
+
+
+def show_domain(domain: Domain) -> None:
+    headings = ["column", "kind", "cells", "levels", "values outside go to", "peeked"]
+    say_table(
+        headings,
+        [
+            [
+                a.name,
+                "numbers" if a.is_numeric else "categories",
+                str(a.size),
+                _shortened(a.labels),
+                "the nearest bin" if a.outside_code is None else a.outside,
+                ", ".join(sorted(a.peeked)) or "—",
+            ]
+            for a in domain.attributes
+        ],
+        right=["cells"],
+    )
+
+
+def _shortened(labels: Sequence[str], most: int = 6) -> str:
+    if len(labels) <= most:
+        return ", ".join(labels)
+    return ", ".join([*labels[: most - 2], "…", labels[-1]])

@@ -1,0 +1,167 @@
+"""Counting many contingency tables in one pass gives what counting each by hand gives."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.domain import Domain
+from discreet.errors import InputError
+from discreet.tables import counting, memory
+from discreet.tables.encode import encode
+from discreet.tables.memory import MemoryTable
+
+
+def table_and_rows(shape, n, seed, **options):
+    domain = Domain.of({f"c{i}": k for i, k in enumerate(shape)})
+    rng = np.random.default_rng(seed)
+    rows = np.stack([rng.integers(0, k, n) for k in shape], axis=1) if shape else np.zeros((n, 0), dtype=int)
+    columns = [rows[:, i].astype(np.uint8 if k <= 256 else np.uint32) for i, k in enumerate(shape)]
+    return MemoryTable(domain, columns, **options), domain, rows
+
+
+def by_hand(domain, rows, clique):
+    """Row by row, in the axis order that the clique gives."""
+    out = np.zeros([domain[n].size for n in clique], dtype=np.int64)
+    for row in rows[:, [domain.index(n) for n in clique]].tolist():
+        out[tuple(row)] += 1
+    return out
+
+
+@st.composite
+def domains_and_cliques(draw):
+    shape = draw(st.lists(st.integers(1, 9), min_size=1, max_size=6))
+    names = [f"c{i}" for i in range(len(shape))]
+    clique = st.lists(st.sampled_from(names), unique=True, max_size=4).map(tuple)
+    return shape, draw(st.lists(clique, max_size=8)), draw(st.integers(0, 40)), draw(st.integers(0, 2**32))
+
+
+@settings(max_examples=150, deadline=None)
+@given(domains_and_cliques())
+def test_tables_equal_counts_by_hand(case):
+    shape, cliques, n, seed = case
+    table, domain, rows = table_and_rows(shape, n, seed)
+    counts = table.count(cliques)
+    assert len(counts) == len(cliques)
+    for clique, got in zip(cliques, counts, strict=True):
+        assert got.dtype == np.int64
+        assert got.shape == tuple(domain[c].size for c in clique)
+        assert np.array_equal(got, by_hand(domain, rows, clique)), clique
+
+
+def test_equal_to_numpy_histograms():
+    table, domain, rows = table_and_rows([4, 7, 3], 5000, 1)
+    (cube,) = table.count([domain.names])
+    expected, _ = np.histogramdd(rows, bins=[np.arange(k + 1) - 0.5 for k in (4, 7, 3)])
+    assert np.array_equal(cube, expected)
+    (pair,) = table.count([("c1", "c2")])
+    assert np.array_equal(pair.reshape(-1), np.bincount(rows[:, 1] * 3 + rows[:, 2], minlength=21))
+
+
+@pytest.mark.parametrize("shape", [(300, 70), (130, 130, 2), (20000,), (2,) * 16])
+def test_tables_larger_than_a_group(shape):
+    assert math.prod(shape) > counting.GROUP_CELLS
+    table, domain, rows = table_and_rows(shape, 3000, 2)
+    cliques = [domain.names, domain.names[:1], domain.names[::-1], ()]
+    for clique, got in zip(cliques, table.count(cliques), strict=True):
+        assert np.array_equal(got, by_hand(domain, rows, clique))
+
+
+def test_axes_follow_the_order_of_the_clique():
+    table, _, rows = table_and_rows([2, 5], 100, 3)
+    forward, backward = table.count([("c0", "c1"), ("c1", "c0")])
+    assert forward.shape == (2, 5)
+    assert np.array_equal(forward.T, backward)
+    assert forward[1, 3] == ((rows[:, 0] == 1) & (rows[:, 1] == 3)).sum()
+
+
+def test_many_batches_and_threads_add_up(monkeypatch):
+    monkeypatch.setattr(memory, "BATCH_ROWS", 37)
+    for threads in (1, 5):
+        table, domain, rows = table_and_rows([3, 4, 5, 2], 1000, 4, threads=threads)
+        cliques = list(itertools.combinations(domain.names, 2))
+        for clique, got in zip(cliques, table.count(cliques), strict=True):
+            assert np.array_equal(got, by_hand(domain, rows, clique))
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_small_tables(n):
+    table, domain, rows = table_and_rows([2, 3], n, 5)
+    total, single, pair = table.count([(), ("c1",), ("c0", "c1")])
+    assert total.shape == ()
+    assert (int(total), single.sum(), pair.sum()) == (n, n, n)
+    assert np.array_equal(pair, by_hand(domain, rows, domain.names))
+    assert table.count([]) == ()
+
+
+@settings(max_examples=200, deadline=None)
+@given(domains_and_cliques())
+def test_groups_cover_every_clique_once(case):
+    shape, cliques, _, _ = case
+    domain = Domain.of({f"c{i}": k for i, k in enumerate(shape)})
+    groups = counting.plan_groups(domain, tuple(cliques))
+    seen = Counter(position for _, positions in groups for position in positions)
+    assert seen == Counter(range(len(cliques)))
+    for group, positions in groups:
+        assert all(set(cliques[p]) <= set(group) for p in positions)
+        assert domain.size(group) <= counting.GROUP_CELLS or len(positions) == 1
+
+
+def test_all_pairs_come_out_of_few_counts():
+    domain = Domain.of({f"c{i}": 5 for i in range(20)})
+    pairs = tuple(itertools.combinations(domain.names, 2))
+    groups = counting.plan_groups(domain, pairs)
+    assert len(groups) <= 40 < len(pairs)
+    assert all(domain.size(group) <= counting.GROUP_CELLS for group, _ in groups)
+
+
+@settings(max_examples=60, deadline=None)
+@given(domains_and_cliques())
+def test_sparse_counts_are_the_cells_that_are_not_zero(case):
+    shape, cliques, n, seed = case
+    table, domain, rows = table_and_rows(shape, n, seed)
+    for clique in cliques:
+        dense = by_hand(domain, rows, clique)
+        expected = {tuple(map(int, cell)): int(dense[tuple(cell)]) for cell in np.argwhere(dense)}
+        assert table.count_sparse(clique) == expected
+
+
+def test_sparse_counts_of_a_table_with_far_more_cells_than_memory():
+    table, domain, rows = table_and_rows([2] * 80, 50, 6)
+    counts = table.count_sparse(domain.names)
+    assert sum(counts.values()) == 50
+    assert counts == dict(Counter(map(tuple, rows.tolist())))
+
+
+class SumOfSquares:
+    """A query that visits rows."""
+
+    cliques = None
+    columns = ("c1", "c0")
+
+    def sum_rows(self, batch):
+        assert set(batch) == set(self.columns)
+        return (np.array([(batch["c0"].astype(np.int64) ** 2).sum()]), batch["c1"].astype(np.int64).sum(keepdims=True))
+
+
+@pytest.mark.parametrize("n", [0, 1, 500])
+def test_streams_add_up_batches(n, monkeypatch):
+    monkeypatch.setattr(memory, "BATCH_ROWS", 64)
+    table, _, rows = table_and_rows([9, 4, 2], n, 7)
+    squares, sums = table.sum(SumOfSquares())
+    assert squares.tolist() == [(rows[:, 0] ** 2).sum()]
+    assert sums.tolist() == [rows[:, 1].sum()]
+
+
+def test_a_table_checks_its_columns():
+    domain = Domain.of({"a": 2, "b": 2})
+    with pytest.raises(InputError, match="domain has 2 columns, got codes for 1"):
+        MemoryTable(domain, [np.zeros(3, dtype=np.uint8)])
+    with pytest.raises(InputError, match="unit column"):
+        MemoryTable(domain, [np.zeros(3, dtype=np.uint8)] * 2, unit_column="p")
+    with pytest.raises(InputError, match="made with a unit column"):
+        encode(np.zeros((2, 2), dtype=int), domain).clip(1, bytes(16))
