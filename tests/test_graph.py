@@ -11,10 +11,7 @@ from discreet.domain import Domain
 from discreet.errors import CostError, InputError
 from discreet.graph import (
     DEFAULT_MEMORY_LIMIT,
-    _adjacency,
-    _Elimination,
     connected_components,
-    find_order,
     maximal_cliques,
     moral_cliques,
     neighbours,
@@ -22,6 +19,7 @@ from discreet.graph import (
     triangulate,
 )
 from discreet.inference.exact import ExactEngine
+from discreet.ordering import Elimination, adjacency, find_order
 
 
 def grid(m: int, levels: int = 2) -> tuple[Domain, list[tuple[str, ...]]]:
@@ -84,7 +82,7 @@ def test_width_is_exact_on_chordal_graphs_and_an_upper_bound_elsewhere(seed, n, 
 @given(hypergraphs(), st.randoms(use_true_random=False))
 def test_fill_counts_are_kept_right(graph, random):
     domain, cliques = graph
-    run = _Elimination(_adjacency(domain, cliques), domain.shape, (1 << len(domain)) - 1, count_fill=True)
+    run = Elimination(adjacency(domain, cliques), domain.shape, (1 << len(domain)) - 1, count_fill=True)
     left = list(range(len(domain)))
     random.shuffle(left)
     while left:

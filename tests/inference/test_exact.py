@@ -16,6 +16,7 @@ from discreet.inference import passes
 from discreet.inference.auto import infer
 from discreet.inference.elimination import eliminate
 from discreet.inference.exact import ExactEngine, get_engine, log_partition_and_gradient
+from discreet.inference.schedule import Reduction
 
 
 class Answers:
@@ -309,6 +310,22 @@ def test_potentials_are_left_alone():
     np.testing.assert_array_equal(problem.potentials.flatten(), before)
 
 
+@pytest.mark.parametrize("batch", [(), (3,)])
+@settings(max_examples=60, deadline=None)
+@given(
+    shape=st.lists(st.sampled_from([1, 2, 3, 7, 70]), min_size=1, max_size=4),
+    kept=st.sets(st.integers(0, 3)),
+)
+def test_sums_over_any_axes_of_any_shape(batch, shape, kept):
+    """Short and long runs, leading, trailing and between: each has a plan of its own."""
+    kept = frozenset(a for a in kept if a < len(shape))
+    table = np.random.default_rng(0).random((*shape, *batch))
+    summed = tuple(a for a in range(len(shape)) if a not in kept)
+    found = Reduction(tuple(shape), kept)(np.ascontiguousarray(table.reshape(-1, *batch)))
+    expected = table.sum(axis=summed) if summed else table
+    np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-12)
+
+
 # -- the memory limit --------------------------------------------------------------------------------------------
 
 
@@ -325,15 +342,19 @@ def test_batches_count_against_the_memory_limit():
         engine.maximize({c: t[0] for c, t in tables.items()}, {"x0": np.zeros(100, dtype=int)})
 
 
+CHAIN = [tuple(f"x{i + j}" for j in range(4)) for i in range(4)]
+APART = [("x0", "x1", "x2", "x3"), ("x4", "x5", "x6")]
+
+
 @pytest.mark.parametrize("batch", [(), (7,)])
 @pytest.mark.parametrize("scale", [1.0, 900.0])
-def test_the_forecast_covers_the_memory_used(batch, scale):
+@pytest.mark.parametrize("cliques", [CHAIN, APART])
+def test_the_forecast_covers_the_memory_used(batch, scale, cliques):
     domain = Domain.of({f"x{i}": 12 for i in range(7)})
-    cliques = [tuple(f"x{i + j}" for j in range(4)) for i in range(4)]
     rng = np.random.default_rng(0)
     tables = {c: scale * rng.standard_normal((*batch, *(12 for _ in c))) for c in cliques}
-    engine = ExactEngine(domain, cliques)
     tracemalloc.start()
+    engine = ExactEngine(domain, cliques)
     engine.calibrate(tables)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -53,6 +53,21 @@ def test_definition_2_2_width_and_minimum_edge_weight():
     np.testing.assert_array_equal(model.weights("c", "b"), model.weights("b", "c").T)
 
 
+@given(models(families=("pairwise",)))
+@settings(max_examples=40, deadline=None)
+def test_definition_2_2_as_written(model):
+    """λ = max_{i,a} (Σ_{j≠i} max_b |W_ij(a, b)| + |θ_i(a)|) and η = min over edges of max_{a,b} |W_ij(a, b)|."""
+    domain = model.domain
+    sums = [
+        sum(max(abs(w) for w in model.weights(i, j)[a]) for j in domain if j != i) + abs(model.Theta[i][a])
+        for i in domain
+        for a in range(domain[i].size)
+    ]
+    assert model.width == pytest.approx(max(sums))
+    largest = [np.abs(model.weights(i, j)).max() for i, j in combinations(domain.names, 2)]
+    assert model.minimum_edge_weight == min((w for w in largest if w > 0), default=math.inf)
+
+
 def test_definition_2_4_width_is_the_largest_norm_of_a_derivative():
     model = BinaryMRF.spins({(0, 1, 2): 0.5, (0, 1): -0.25, (2,): 0.75, (3,): 0.1}, 4)
     for name, norm in zip(model.domain, (0.75, 0.75, 1.25, 0.1), strict=True):

@@ -349,6 +349,30 @@ def test_wide_networks_still_answer_what_depends_on_little():
         network.marginal(network.domain.names[79:], memory_limit=10_000, method="exact")
 
 
+@pytest.mark.parametrize(
+    ("potentials", "message"),
+    [
+        ({("a", "b"): [[0.0, np.nan], [0.0, 0.0]]}, "NaN or \\+inf"),
+        ({("a", "b"): [[0.0, np.inf], [0.0, 0.0]]}, "NaN or \\+inf"),
+        ({("a", "b"): [0.0, 0.0]}, r"must have shape \(2, 2\)"),
+        ({("a", "z"): [[0.0]]}, "no column 'z'"),
+    ],
+)
+def test_potentials_that_are_refused(potentials, message):
+    with pytest.raises(InputError, match=message):
+        MarkovRandomField(Domain.of({"a": 2, "b": 2}), potentials)
+
+
+def test_potentials_on_the_same_columns_add_up_and_keys_may_come_in_any_order():
+    domain = Domain.of({"a": 2, "b": 3})
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(6.0)[::-1].reshape(3, 2)
+    model = MarkovRandomField(domain, {("a", "b"): x, ("b", "a"): y})
+    assert model.cliques == (("a", "b"),)
+    np.testing.assert_allclose(model.potentials[("a", "b")].values, x + y.T)
+    with pytest.raises(ValueError):
+        model.potentials[("a", "b")].values[0, 0] = 1.0
+
+
 def test_repr_says_what_it_is():
     model = generators.ising(4, generators.matching(4), weight=0.5)
     assert repr(model) == "IsingModel: 4 columns of 2 levels, 2 edges (x0–x1, x2–x3), λ = 0.5"

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from discreet.domain import Attribute, Domain
 from discreet.errors import InputError
 from discreet.models import MarkovRandomField, Records
+from discreet.models.ancestral import draw_column
 from discreet.models.encoding import encode
+from discreet.models.records import draw_within_bins
+from discreet.tables.encode import encode_column
 
 DOMAIN = Domain.of(
     {
@@ -125,6 +128,29 @@ def test_numbers_fall_in_their_bins_uniformly(seed, integer):
         assert abs(inside.mean() - (7.25 + 1e-3) / 2) < 6 * 7.25 / np.sqrt(12 * len(inside))
 
 
+class AlmostOne:
+    """Draws the largest number below one, where rounding is at its worst."""
+
+    def random(self, n):
+        return np.full(n, np.nextafter(1.0, 0.0))
+
+
+def test_rounding_does_not_carry_a_number_into_the_next_bin():
+    """1 + u·1 rounds to 2, which belongs to [2, 4]."""
+    attribute = Attribute.numeric("x", [1.0, 2.0, 4.0])
+    drawn = draw_within_bins(np.array([0, 1]), attribute, AlmostOne())
+    assert 1 <= drawn[0] < 2 <= drawn[1] <= 4
+    whole = Attribute.numeric("x", [0, 2**53 - 1, 2**53], integer=True)
+    assert draw_within_bins(np.array([0]), whole, AlmostOne())[0] == 2**53 - 2
+
+
+def test_rounding_does_not_draw_an_impossible_level():
+    """Ten times 0.1 adds up to less than one; a level of probability zero behind them is out of reach all the same."""
+    table = np.array([0.1] * 10 + [0.0])
+    assert np.cumsum(table)[-1] < 1
+    assert draw_column(table, [], 3, AlmostOne()).tolist() == [9, 9, 9]
+
+
 def test_encoding_is_total():
     """Unforeseen and absent values go where the schema says, in lists and in frames alike; nothing is an error."""
     domain = Domain.of(
@@ -149,6 +175,29 @@ def test_encoding_is_total():
         encode(pl.DataFrame({"c": pl.Series([None], dtype=pl.String), "n": [1], "k": [1]}), domain)[:, 0], [2]
     )
     assert encode({"c": [], "n": [], "k": []}, domain).shape == (0, 3)
+
+
+ODD = ["a", "zzz", "none", "1", "30", "true", "TRUE", "false", "0", "nan", "", "5", "12.5", "1e1", "inf", "-inf", 1, 30]
+ODD += [0, -4, 99, 5.0, 1.0, 2.5, float("nan"), float("inf"), None, True, False, np.int64(1), np.float32(2), pd.NA]
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        Attribute.categorical("x", ["a", "b"]),
+        Attribute.categorical("x", ["a", "b"], missing="none", other="else"),
+        Attribute.categorical("x", [1, 2, 30]),
+        Attribute.categorical("x", [1, 2], missing="none"),
+        Attribute.categorical("x", [True, False], other="else"),
+        Attribute.numeric("x", [0, 10, 20]),
+        Attribute.numeric("x", [0, 10, 20], missing="m", other="o"),
+    ],
+)
+def test_odd_values_go_where_the_tables_put_them(attribute):
+    """A model scores a record as the row it would be in a table."""
+    domain = Domain((attribute,))
+    ours = encode({"x": ODD}, domain)[:, 0]
+    np.testing.assert_array_equal(ours, [int(encode_column([value], attribute)[0]) for value in ODD])
 
 
 def test_no_message_repeats_a_value():

@@ -126,8 +126,8 @@ def _selection_run(gateway: Any) -> Callable[[bool], int]:
 
 def test_statistics_catch_selection_with_half_the_noise() -> None:
     # One score up by one: permute-and-flip at ε = 2 costs at most half of that; with half the noise twice as much.
-    honest = audit_statistical(_selection_run(SecureGateway()), 1.0, runs=4_000)
-    wrong = audit_statistical(_selection_run(planted.SelectsWithHalfTheNoise()), 1.0, runs=4_000)
+    honest = audit_statistical(_selection_run(SecureGateway()), 1.0, runs=3_000)
+    wrong = audit_statistical(_selection_run(planted.SelectsWithHalfTheNoise()), 1.0, runs=3_000)
     assert honest.passed, honest
     assert not wrong.passed, wrong
 
@@ -139,7 +139,7 @@ def _large_cells_run(gateway: Any) -> Callable[[bool], tuple[tuple[str, ...], ..
 
 
 def test_statistics_catch_a_forgotten_threshold() -> None:
-    honest = audit_statistical(_large_cells_run(SecureGateway()), 1.0, delta=0.01, runs=3_000)
-    wrong = audit_statistical(_large_cells_run(planted.ForgetsTheThreshold()), 1.0, delta=0.01, runs=3_000)
+    honest = audit_statistical(_large_cells_run(SecureGateway()), 1.0, delta=0.01, runs=1_500)
+    wrong = audit_statistical(_large_cells_run(planted.ForgetsTheThreshold()), 1.0, delta=0.01, runs=1_500)
     assert honest.passed, honest
     assert not wrong.passed, wrong

@@ -26,12 +26,9 @@ class Event:
     relation: str
     value: Any
 
-    def share(self, outcomes: Sequence[Any]) -> float:
-        return self.hits(outcomes) / len(outcomes)
-
-    def hits(self, outcomes: Sequence[Any]) -> int:
+    def hits(self, outcomes: Counter[Any]) -> int:
         holds = {"=": operator.eq, "≥": operator.ge, "≤": operator.le}[self.relation]
-        return sum(bool(holds(x, self.value)) for x in outcomes)
+        return sum(n for x, n in outcomes.items() if holds(x, self.value))
 
     def __str__(self) -> str:
         return f"outcome {self.relation} {self.value!r}"
@@ -58,10 +55,11 @@ def lower_bound(
     """Lower bound on ε from outcomes of runs on two neighbours."""
     (choose_left, test_left), (choose_right, test_right) = _halves(left), _halves(right)
 
-    def promise(event: Event, likely: Sequence[Any], unlikely: Sequence[Any]) -> float:
+    def promise(event: Event, likely: Counter[Any], unlikely: Counter[Any]) -> float:
         """The ratio seen, damped for rare events, which confidence bounds would punish."""
-        p, q = event.share(likely) - delta, event.share(unlikely)
-        return math.log(p / (q + 3 / len(unlikely))) if p > 0 else -math.inf
+        p = event.hits(likely) / likely.total() - delta
+        q = (event.hits(unlikely) + 3) / unlikely.total()
+        return math.log(p / q) if p > 0 else -math.inf
 
     events = _candidate_events(choose_left, choose_right)
     ways = ((choose_left, choose_right, test_left, test_right), (choose_right, choose_left, test_right, test_left))
@@ -69,20 +67,20 @@ def lower_bound(
         ((promise(e, a, b), e, test_a, test_b) for e in events for a, b, test_a, test_b in ways), key=lambda c: c[0]
     )
     level = 1 - (1 - confidence) / 2
-    p = clopper_pearson(event.hits(likely), len(likely), level, upper=False) - delta
-    q = clopper_pearson(event.hits(unlikely), len(unlikely), level, upper=True)
+    p = clopper_pearson(event.hits(likely), likely.total(), level, upper=False) - delta
+    q = clopper_pearson(event.hits(unlikely), unlikely.total(), level, upper=True)
     return LowerBound(math.log(p / q) if p > 0 else -math.inf, event)
 
 
-def _halves(outcomes: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+def _halves(outcomes: Sequence[Any]) -> tuple[Counter[Any], Counter[Any]]:
     middle = len(outcomes) // 2
-    return outcomes[:middle], outcomes[middle:]
+    return Counter(outcomes[:middle]), Counter(outcomes[middle:])
 
 
-def _candidate_events(left: Sequence[Any], right: Sequence[Any]) -> list[Event]:
-    events = [Event("=", value) for value, _ in Counter([*left, *right]).most_common(40)]
-    if all(isinstance(x, int | float) for x in [*left[:100], *right[:100]]):
-        values = sorted({*left, *right})
+def _candidate_events(left: Counter[Any], right: Counter[Any]) -> list[Event]:
+    events = [Event("=", value) for value, _ in (left + right).most_common(40)]
+    if all(isinstance(x, int | float) for x in (left | right)):
+        values = sorted(left | right)
         some = values[:: max(1, len(values) // 40)]
         events += [Event(relation, t) for t in some for relation in "≥≤"]
     return events

@@ -24,6 +24,8 @@ class Calibrated:
     """
 
     def __init__(self, schedule: Schedule, beliefs: Array, is_log: bool, log_partition: Any, memory_limit: int) -> None:
+        # Marginals may be views of the beliefs: read-only, so that nobody changes the one by way of the other.
+        beliefs.flags.writeable = False
         self._schedule = schedule
         self._beliefs = beliefs
         self._is_log = is_log

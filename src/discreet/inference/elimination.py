@@ -15,7 +15,8 @@ import numpy as np
 from ..domain import Domain
 from ..errors import InputError
 from ..factor import Factor, check_code
-from ..graph import DEFAULT_MEMORY_LIMIT, Forecast, find_order
+from ..graph import DEFAULT_MEMORY_LIMIT, Forecast
+from ..ordering import find_order
 from .evidence import impossible
 
 

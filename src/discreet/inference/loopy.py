@@ -106,6 +106,7 @@ class _FactorGraph:
         self.given = given
         self.width = max(domain.shape)
         self.stacks = _stacks(domain, potentials)
+        self.constant = sum(float(_values(t)) for c, t in potentials.items() if not c)
         # Evidence, and the padding beyond a column's own codes, are part of each column's local term.
         self.local = np.full((len(domain), self.width), -np.inf)
         for i, size in enumerate(domain.shape):
@@ -179,7 +180,7 @@ class _FactorGraph:
         """Beliefs of columns and factors, and the Bethe log-partition Σ_f (U_f + H_f) − Σ_i (d_i − 1) H_i."""
         columns = self.beliefs()
         degree = np.zeros(len(self.domain))
-        bethe = 0.0
+        bethe = self.constant
         cliques: dict[Clique, Array] = {}
         for k, stack in enumerate(self.stacks):
             np.add.at(degree, stack.columns, 1.0)
@@ -204,10 +205,14 @@ class _FactorGraph:
         return LoopyBeliefs(self.domain, converged, rounds, residual, bethe, own, cliques)
 
 
+def _values(table: Any) -> Array:
+    return table.values if isinstance(table, Factor) else np.asarray(table, dtype=np.float64)
+
+
 def _stacks(domain: Domain, potentials: Potentials) -> list[_Stack]:
     grouped: dict[tuple[int, ...], list[tuple[Clique, Any]]] = {}
     for clique, table in potentials.items():
-        values = table.values if isinstance(table, Factor) else np.asarray(table, dtype=np.float64)
+        values = _values(table)
         if not np.all(values < np.inf):
             raise InputError(f"the potential on {clique} holds NaN or +∞; log values must be finite, or −∞")
         if values.shape != tuple(domain[n].size for n in clique):

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..factor import Array, log_of, logsumexp, subtract
-from .schedule import Loader, Schedule
+from .schedule import Loader, Schedule, sum_rows
 
 _SAFE_LOG_RANGE = 690.0
 # Below this many cells all tables are exponentiated in one call, above it one by one while they are in the cache.
@@ -151,7 +151,7 @@ def _linear(schedule: Schedule, load: Loader) -> tuple[Array, Array, bool]:
             potentials.check(i)
         above = schedule.up[i]
         if above is not None:
-            upward[i] = scaled[i] = np.dot(above.ones, view.reshape(above.residual_cells, -1))
+            upward[i] = scaled[i] = sum_rows(view.reshape(above.residual_cells, -1))
             if potentials.guarded:
                 scaled[i], message_range = potentials.rescaled(upward[i])
                 potentials.reach[above.parent] += message_range

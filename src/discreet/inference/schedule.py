@@ -25,6 +25,21 @@ _DENSE_CELLS = 4096
 _SHORT_RUN = 16
 
 
+_BLOCK = 4096
+_ONES = np.ones(_BLOCK)
+
+
+def sum_rows(table: Array) -> Array:
+    """Σ over the rows of a matrix as a product with ones, in blocks: fast for short rows and long ones alike."""
+    count = len(table)
+    if count <= _BLOCK:
+        out: Array = np.dot(_ONES[:count], table)
+        return out
+    whole = count // _BLOCK
+    blocks = np.matmul(_ONES, table[: whole * _BLOCK].reshape(whole, _BLOCK, -1))
+    return sum_rows(blocks) + np.dot(_ONES[: count - whole * _BLOCK], table[whole * _BLOCK :])
+
+
 class Reduction:
     """Sum of a table, stored flat, over some of its axes; planned once for a shape.
 
@@ -68,7 +83,8 @@ class Reduction:
             table = _sum_leading(table, runs.pop(0)[1])
         if runs and not runs[-1][0] and not batch:
             size = runs.pop()[1]
-            table = np.dot(table.reshape(-1, size), np.ones(size))
+            rows = table.reshape(-1, size)
+            table = np.dot(rows, _ONES[:size]) if size <= _BLOCK else np.add.reduce(rows, axis=1)
         while any(not keep for keep, _ in runs):
             # The largest run first: what follows then works on the smallest tables.
             at = max((i for i, (keep, _) in enumerate(runs) if not keep), key=lambda i: runs[i][1])
@@ -80,10 +96,9 @@ class Reduction:
 
 
 def _sum_leading(table: Array, size: int) -> Array:
-    """Σ over the leading axis, as a matrix-vector product; the rest stays flat."""
+    """Σ over the leading axis; the rest stays flat."""
     rest = table.shape[0] // size
-    out: Array = np.dot(np.ones(size), table.reshape(size, -1))
-    return out.reshape((rest, *table.shape[1:]))
+    return sum_rows(table.reshape(size, -1)).reshape((rest, *table.shape[1:]))
 
 
 def _sum_middle(table: Array, before: int, size: int, after: int, batch: tuple[int, ...]) -> Array:
@@ -109,8 +124,6 @@ class Edge:
     """Shape in which a message multiplies the parent's table: the separator's sizes, 1 elsewhere."""
     down: Reduction
     """Sum of the parent's table to the separator."""
-    ones: Array
-    """As many ones as the child has residual cells: their product with its table is the message upwards."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +171,6 @@ class Schedule:
             separator_cells,
             tuple(k if n in shared else 1 for n, k in zip(above, self.shapes[parent], strict=True)),
             Reduction(self.shapes[parent], frozenset(i for i, n in enumerate(above) if n in shared)),
-            np.ones(self.sizes[child] // separator_cells),
         )
 
     def views(self, buffer: Array) -> list[Array]:

@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Attribute, Domain, level_text
+from ..domain import Attribute, Domain
 from ..errors import InputError
 
 Codes = NDArray[np.integer[Any]]
@@ -56,9 +56,14 @@ def _bin_codes(x: NDArray[np.float64], attribute: Attribute) -> Codes:
 
 
 def _code(value: object, attribute: Attribute) -> int:
-    """Code of one value. A whole float is read as the whole number: frames turn integers with gaps into floats."""
+    """Code of one value: a level, its label, or for numbers whatever falls in a bin.
+
+    Numbers of any type reach a level that equals them: frames turn integers with gaps into floats.
+    """
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:  # NaN is not itself
         return attribute.missing_code
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     try:
@@ -67,9 +72,13 @@ def _code(value: object, attribute: Attribute) -> int:
         pass
     if attribute.is_numeric:
         try:
-            return int(_bin_codes(np.array([float(level_text(value))]), attribute)[0])
-        except ValueError:
-            return attribute.outside_code if attribute.outside_code is not None else attribute.missing_code
+            return int(_bin_codes(np.array([float(value)]), attribute)[0])  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return attribute.missing_code
+    if isinstance(value, int | str):
+        for code, level in enumerate(attribute.levels):
+            if level == value or (isinstance(level, bool) and str(level).lower() == str(value).lower()):
+                return code
     return attribute.outside_code or 0
 
 

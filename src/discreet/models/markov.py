@@ -36,7 +36,10 @@ class MarkovRandomField(Model):
         factors = [self._factor(names, table) for names, table in self.potentials.items()]
         covered = {name for factor in factors for name in factor.names}
         factors += [Factor.zeros(self.domain.project([n])) for n in self.domain if n not in covered]
-        object.__setattr__(self, "potentials", CliqueVector.of(self.domain, factors))
+        potentials = CliqueVector.of(self.domain, factors)
+        for factor in potentials.values():
+            factor.values.flags.writeable = False
+        object.__setattr__(self, "potentials", potentials)
 
     def _factor(self, names: Iterable[str], table: Factor | npt.ArrayLike) -> Factor:
         clique = (names,) if isinstance(names, str) else tuple(names)
@@ -50,7 +53,6 @@ class MarkovRandomField(Model):
             )
         if np.all(np.isneginf(values)):
             raise InputError(f"the potential on {clique} makes every combination impossible")
-        values.flags.writeable = False
         return Factor(own, values)
 
     @classmethod

@@ -59,7 +59,8 @@ class Curator:
     budget:
         The total that everything asked of this curator may cost.
     ledger:
-        Where the budget is charged, once and as a whole, before the first answer. Default: an own ledger in memory.
+        Where the budget is charged, once and as a whole, before the first answer. Without one, nothing outlasts this
+        curator's own account: fine for a notebook.
     public_size:
         The number of records, if it is public knowledge. It is never taken from the table.
     delta_for_tests:
@@ -366,9 +367,7 @@ class Curator:
         return self if self._parent is None else self._parent._root
 
     def _reserve(self) -> None:
-        if self._charge is None:
-            if self._ledger is None:
-                self._ledger = Ledger.in_memory(self.budget)
+        if self._charge is None and self._ledger is not None:
             details = {"purpose": self.purpose, "domain": self.domain.fingerprint}
             self._charge = self._ledger.charge(self.budget, self.unit, details)
 

@@ -67,6 +67,7 @@ class Ledger:
         self._read = 0  # number of the last entry that was taken in
         self._charges: dict[int, Budget] = {}
         self._settled: set[int] = set()
+        self._spending: Spending | None = None  # of all charges taken in; None when it must be added up again
         self._unit: PrivacyUnit | None = None
         first = self._entries(0, limit=1)
         opening = first[0].details if first and first[0].kind == "open" else None
@@ -217,20 +218,24 @@ class Ledger:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _accountant(self) -> Accountant:
-        spending = Spending()
-        for amount in self._charges.values():
-            spending = spending.plus(Cost.of(amount))
-        return Accountant(self.total, composition="basic", spending=spending)
+        if self._spending is None:
+            self._spending = Spending()
+            for amount in self._charges.values():
+                self._spending = self._spending.plus(Cost.of(amount))
+        return Accountant(self.total, composition="basic", spending=self._spending)
 
     def _catch_up(self) -> None:
         """Take in what this or another process has appended since the last look."""
         for entry in self._entries(self._read):
             details = entry.details
             if entry.kind == "charge":
-                self._charges[entry.number] = Budget.from_dict(dict(details["amount"]))
+                amount = self._charges[entry.number] = Budget.from_dict(dict(details["amount"]))
+                if self._spending is not None:
+                    self._spending = self._spending.plus(Cost.of(amount))
                 self._unit = self._unit or PrivacyUnit.from_dict(dict(details["unit"]))
             elif entry.kind == "settle":
                 self._settled.add(details["charge"])
+                self._spending = None
                 if details["used"] is None:
                     self._charges.pop(details["charge"], None)
                 else:
