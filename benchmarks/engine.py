@@ -7,8 +7,10 @@ milliseconds where the target is one, and the largest error where agreement is m
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -226,7 +228,7 @@ def _gap(network: _Network, rng: np.random.Generator, questions: int = 8) -> tup
 # -- pgmpy ---------------------------------------------------------------------------------------------------------
 
 _PGMPY_MODEL = """
-import pickle, sys, time, warnings, logging
+import json, sys, time, warnings, logging
 warnings.filterwarnings("ignore"); logging.disable(logging.CRITICAL)
 import numpy as np
 from pgmpy.factors.discrete import TabularCPD
@@ -235,7 +237,7 @@ try:
 except ImportError:
     from pgmpy.models import BayesianNetwork as Network
 from pgmpy.inference import BeliefPropagation, VariableElimination
-parents, tables, evidence, task = pickle.load(sys.stdin.buffer)
+parents, tables, evidence, task = json.load(sys.stdin)
 model = Network([(p, c) for c, ps in parents.items() for p in ps])
 model.add_nodes_from(parents)
 for child, ps in parents.items():
@@ -258,13 +260,12 @@ print("seconds", time.perf_counter() - start)
 
 def _ask_pgmpy(network: _Network, task: str, evidence: dict[str, int], timeout: float) -> tuple[float | None, str]:
     """Seconds pgmpy took in a process of its own with 8 GiB, or None and why there is no figure."""
-    import pickle  # only between this process and its own child
-    import resource
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))
 
-    payload = pickle.dumps((network.parents, network.tables, evidence, task))
+    tables = {n: t.tolist() for n, t in network.tables.items()}
+    payload = json.dumps((network.parents, tables, evidence, task)).encode()
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", _PGMPY_MODEL]
     try:

@@ -16,6 +16,10 @@ Listener = Callable[[str, int, int], None]
 _listener: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
 
 
+def nobody(label: str, done: int, total: int) -> None:
+    """A listener that hears nothing: for work whose amount is private."""
+
+
 @contextmanager
 def listening(callback: Listener) -> Iterator[None]:
     """Report the progress of everything inside to ``callback``."""

@@ -221,7 +221,7 @@ def _count_run(budget: Budget) -> Callable[[bool], int]:
 def test_statistics_of_a_noisy_count() -> None:
     finding = audit_statistical(_count_run(PureDP(1)), 1.0, runs=1_500)
     assert finding.passed, finding
-    assert not audit_statistical(_count_run(PureDP(2)), 1.0, runs=1_500).passed  # negative control
+    assert not audit_statistical(_count_run(PureDP(2.5)), 1.0, runs=1_500).passed  # negative control
 
 
 @pytest.mark.slow

@@ -167,7 +167,7 @@ CATALOGUE = {
     ),
     "ledger of another relation": (asking("--relation", "replace-one"), REFUSED, ["replace-one"], spend(PureDP(1))),
     "ledger of another notion": (asking("--rho", "0.1", epsilon=None), REFUSED, ["pure", "zCDP"]),
-    "ledger is no ledger": (asking(ledger="l"), FILE, ["l cannot be read as a ledger"], write("l", ROWS)),
+    "ledger is no ledger": (asking(ledger="l"), FILE, ["ledger l:", "not a database"], write("l", ROWS)),
     "ledger is a folder": (asking(ledger="f"), FILE, ["f"], folder("f")),
     "ledger exists": (["ledger", "create", "ledger.db", "--epsilon", "9"], FILE, ["ledger.db", "never overwritten"]),
     "ledger without a total": (["ledger", "create", "new.db"], WRONG_USE, ["--epsilon"]),
@@ -316,7 +316,7 @@ PYTHON = {
     "unknown relation": (lambda: PrivacyUnit(relation="swap"), InputError, ["'swap'", "add-remove"]),
     "unit that the table lacks": (lambda: curator(unit=PrivacyUnit("who", 2)), InputError, ["'who'", "encode"]),
     "exact values as a release": (
-        lambda: ExactCurator(encode(PRIVATE, DOMAIN)).measure(smoke()).save("x.zip"), NotAReleaseError, ["smoke", "exact"],
+        lambda: ExactCurator(encode(PRIVATE, DOMAIN)).measure(smoke()).save("x.zip"), NotAReleaseError, ["exact"],
     ),
     "public table with fractions": (lambda: Measurement.public(DOMAIN, ["smoke"], [0.5, 1]), InputError, ["whole"]),
     "no such table": (

@@ -28,7 +28,7 @@ from ..privacy.curator import Curator
 from ..privacy.ledger import Ledger
 from ..privacy.mechanisms import Gateway, NoiseCall, SecureGateway
 from ..privacy.unit import PrivacyUnit
-from ..progress import listening
+from ..progress import listening, nobody
 from ..tables.base import IntArray, Table
 from .findings import Finding, canonical
 from .neighbours import pairs
@@ -71,7 +71,7 @@ class RecordingGateway:
         self._paid()
         if np.asarray(values).dtype != np.int64:
             self._problem("whole 64-bit sums", f"noise was asked for {np.asarray(values).dtype} values")
-        with listening(_nobody):  # how a draw progresses is the gateway's own affair
+        with listening(nobody):  # the size of a draw is public, and so may its progress be
             noisy = self._inner.add_noise(call, values)
         return self._keep(call, np.array(values), noisy)
 
@@ -81,9 +81,7 @@ class RecordingGateway:
 
     def release_large(self, call: NoiseCall, histogram: Mapping[str, int]) -> dict[str, int]:
         self._paid()
-        with listening(_nobody):
-            released = self._inner.release_large(call, histogram)
-        return self._keep(call, dict(histogram), released)
+        return self._keep(call, dict(histogram), self._inner.release_large(call, histogram))
 
     def secret(self) -> bytes:
         return self._keep(None, None, self._inner.secret())
@@ -236,10 +234,6 @@ def _words(call: NoiseCall | None) -> str:
 
 
 # -- running -------------------------------------------------------------------------------------------------------
-
-
-def _nobody(label: str, done: int, total: int) -> None:
-    pass
 
 
 @contextlib.contextmanager

@@ -32,12 +32,14 @@ _ONES = np.ones(_BLOCK)
 def sum_rows(table: Array) -> Array:
     """Σ over the rows of a matrix as a product with ones, in blocks: fast for short rows and long ones alike."""
     count = len(table)
+    out: Array
     if count <= _BLOCK:
-        out: Array = np.dot(_ONES[:count], table)
+        out = np.dot(_ONES[:count], table)
         return out
     whole = count // _BLOCK
     blocks = np.matmul(_ONES, table[: whole * _BLOCK].reshape(whole, _BLOCK, -1))
-    return sum_rows(blocks) + np.dot(_ONES[: count - whole * _BLOCK], table[whole * _BLOCK :])
+    out = sum_rows(blocks) + np.dot(_ONES[: count - whole * _BLOCK], table[whole * _BLOCK :])
+    return out
 
 
 class Reduction:

@@ -7,7 +7,7 @@ The rules, all valid when steps are chosen adaptively (privacy filters):
 * an (ε, δ) total with ``composition="concentrated"`` admits a step when one of these holds:
   (a) every step so far is pure and their ε add up to at most ε;
   (b) ρ adds up to what converts to ε at δ − δ′, and the δ of steps that have one of their own (tests, thresholds)
-      add up to at most δ′, a share of δ set aside in advance [WRRW23, Theorem 2 and its approximate-zCDP filter];
+      add up to at most δ′, a share of δ set aside in advance (the filter for approximate zCDP of [WRRW23]);
   (c) it is the first step, and within (ε, δ) by itself.
 
 Why "(a) or (b)" is sound although the steps decide which one holds: condition on the failures that δ′ pays for. Of the

@@ -9,8 +9,8 @@ with rationals from the float that is used.
 
 Guarantees (Δ is the sensitivity of the whole vector for the unit and relation at hand):
 
-* discrete Laplace of scale b: Δ₁/b-DP [GRS12]; discrete Gaussian of scale σ: Δ₂²/(2σ²)-zCDP [CKS20, Theorem 14], or
-  (ε, δ) directly from its exact privacy-loss distribution when every changed cell moves by one;
+* discrete Laplace of scale b: Δ₁/b-DP [GRS12]; discrete Gaussian of scale σ: Δ₂²/(2σ²)-zCDP [CKS20], or (ε, δ)
+  directly from its exact privacy-loss distribution when every changed cell moves by one;
 * permute-and-flip with scale b: 2Δ∞/b-DP [MS20]; exponential mechanism (Gumbel noise of scale b): 2Δ∞/b-DP and,
   having range 2Δ∞/b, Δ∞²/(2b²)-zCDP [CR21]. Scores move both ways, so neither is given the monotone discount;
 * thresholded histogram: discrete Laplace noise of scale b on the non-zero counts, those above τ are released:
@@ -42,7 +42,7 @@ from opendp.mod import enable_features
 from scipy.fft import next_fast_len
 
 from ..measurement import Origin
-from ..progress import track
+from ..progress import listening, nobody, track
 from ..tables.base import KEY_BYTES, IntArray
 from .unit import Sensitivity
 
@@ -99,7 +99,9 @@ class SecureGateway:
         assert call.threshold is not None
         keys = sorted(histogram)
         counts = np.array([histogram[k] for k in keys], dtype=np.int64)
-        noisy = self.add_noise(NoiseCall("laplace", call.scale, call.sensitivity), counts)
+        # In silence: how many keys there are is private, and progress would tell.
+        with listening(nobody):
+            noisy = self.add_noise(NoiseCall("laplace", call.scale, call.sensitivity), counts)
         return {k: int(c) for k, c in zip(keys, noisy, strict=True) if c > call.threshold}
 
     def secret(self) -> bytes:
@@ -186,7 +188,7 @@ def gaussian_delta(scale: float, moved: int, epsilon: float) -> float:
     With S the sum of the m noises, the privacy loss is (2S + m)/(2σ²) [CKS20, proof of Theorem 7], so
     δ(ε) = E[max(0, 1 − e^{ε − loss})]. The law of S is the m-th power of a characteristic function, by FFT on N points
     with N/2 ≥ 14σ√m. What that can lose is added in full: the mass that wraps around, at most 2e^{−98} as S is
-    mσ²-subgaussian [CKS20, Corollary 17], and rounding, at most some m·2⁻⁵² an entry.
+    mσ²-subgaussian [CKS20, Section 3], and rounding, some m·log₂N·2⁻⁵² an entry.
     """
     reach = math.ceil(14 * scale * math.sqrt(moved)) + 2
     length = next_fast_len(2 * reach + 1, real=True)
@@ -196,7 +198,7 @@ def gaussian_delta(scale: float, moved: int, epsilon: float) -> float:
     law = np.fft.irfft(np.fft.rfft(law / law.sum()) ** moved, length)
     loss = (2 * s + moved) / (2 * scale**2)
     gain = -np.expm1(np.minimum(epsilon - loss, 0.0))
-    lost: float = length * (moved + 8) * 2.0**-52
+    lost: float = length * (moved + 8) * math.log2(length) * 2.0**-52
     return float((np.maximum(law, 0) * gain).sum()) * (1 + 1e-9) + lost
 
 
