@@ -12,7 +12,7 @@ from discreet.cli import bench as bench_command
 
 FAKE = """
 def run(*, quick, seed, data):
-    yield {"what": "error", "setting": f"quick={quick}", "ours": 0.2, "target": 0.3, "better": "lower", "reference": 2.0}
+    yield {"what": "error", "setting": f"quick={quick}", "ours": 0.2, "target": 0.3, "better": "lower", "reference": 2}
     yield {"what": "speed", "setting": f"seed={seed}", "ours": 0.2, "target": 0.3, "better": "higher"}
     yield {"what": "memory", "setting": "", "ours": float("nan"), "target": None, "better": "lower"}
 """
@@ -29,7 +29,7 @@ def fake(desk, monkeypatch):
     (folder / "fake.py").write_text(FAKE)
     for name in [m for m in sys.modules if m.split(".")[0] == "benchmarks"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "path", [p for p in sys.path])
+    monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(bench_command, "benchmarks_folder", lambda: folder)
     yield folder
     for name in [m for m in sys.modules if m.split(".")[0] == "benchmarks"]:

@@ -43,13 +43,12 @@ def test_it_ends_with_a_release_and_a_ledger(played):
 def test_the_truth_beside_it_is_the_truth(played):
     rows = [line.split(",") for line in Path("demo/patients.csv").read_text().splitlines()]
     smoke, lung = rows[0].index("smoke"), rows[0].index("lung")
-    shown = [
-        line for line in played.out.splitlines() if line.endswith(("outside, as 1 in 10 should be",)) or "…" in line
-    ]
+    remark = "   outside, as 1 in 10 should be"
+    shown = [line.removesuffix(remark) for line in played.out.splitlines() if line.startswith("  ") and "…" in line]
     for answer in (("yes", "yes"), ("no", "no")):
         count = sum((r[smoke], r[lung]) == answer for r in rows[1:])
-        (line,) = [l for l in shown if l.startswith("  ") and tuple(l.split()[:2]) == answer]
-        assert int(line.replace("   outside, as 1 in 10 should be", "").split()[-1]) == count
+        (line,) = [each for each in shown if tuple(each.split()[:2]) == answer]
+        assert int(line.split()[-1]) == count
 
 
 def test_the_printed_commands_are_the_ones_that_work(played, discreet):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 
@@ -112,7 +113,7 @@ def test_edges_span_what_was_seen(a, b, at):
     middle = min(max(low + at * (high - low) if math.isfinite(high - low) else 0.0, low), high)
     edges = round_edges(low, high, middle, whole=False)
     assert edges[0] <= low and edges[-1] >= high
-    assert all(x < y for x, y in zip(edges, edges[1:], strict=False))
+    assert all(x < y for x, y in itertools.pairwise(edges))
     assert all(map(math.isfinite, edges)) and 2 <= len(edges) <= 40
 
 
@@ -121,13 +122,13 @@ def test_edges_of_whole_numbers_are_whole(low, width):
     edges = round_edges(low, low + width, low + width / 3, whole=True)
     assert edges[0] <= low and edges[-1] >= low + width
     assert all(float(e).is_integer() for e in edges)
-    assert all(x < y for x, y in zip(edges, edges[1:], strict=False))
+    assert all(x < y for x, y in itertools.pairwise(edges))
 
 
-fields = st.sampled_from(["", "yes", "no", "NA", "1", "2.5", "-3", "1e400", "inf", "x,y", 'q"q', "é", " 7 ", "007"])
+fields = st.sampled_from(["", "yes", "no", "NA", "1", "2.5", "-3", "1e300", "x,y", 'q"q', "é", " 7 ", "007"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(fields, fields), min_size=1, max_size=30))
 def test_rows_fit_the_draft_made_from_them(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("draft") / "rows.csv"
@@ -139,6 +140,13 @@ def test_rows_fit_the_draft_made_from_them(tmp_path_factory, rows):
     assert parse_schema(draft.text()) == draft.domain
     table = read_delimited(file, draft.domain)
     assert all(t.sum() == len([r for r in rows if r]) + 1 for t in table.count([(n,) for n in draft.domain]))
+
+
+def test_infinities_do_not_stretch_the_bins(tmp_path):
+    draft = drafted(tmp_path, column([0.5, 9.5, "inf", "1e400", "-inf", "nan"]))
+    assert draft.domain["x"].edges == tuple(range(11))
+    (problem,) = check_rows(open_delimited(tmp_path / "rows.csv"), draft.domain)
+    assert (problem.rule, problem.rows) == ("has numbers outside its edges; they would go to the nearest bin", 3)
 
 
 # -- the commands ------------------------------------------------------------------------------------------------------

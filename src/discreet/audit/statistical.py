@@ -54,22 +54,17 @@ def lower_bound(
 ) -> LowerBound:
     """Lower bound on ε from outcomes of runs on two neighbours."""
     (choose_left, test_left), (choose_right, test_right) = _halves(left), _halves(right)
+    level = 1 - (1 - confidence) / 2
 
-    def promise(event: Event, likely: Counter[Any], unlikely: Counter[Any]) -> float:
-        """The ratio seen, damped for rare events, which confidence bounds would punish."""
-        p = event.hits(likely) / likely.total() - delta
-        q = (event.hits(unlikely) + 3) / unlikely.total()
+    def bound(event: Event, likely: Counter[Any], unlikely: Counter[Any]) -> float:
+        p = clopper_pearson(event.hits(likely), likely.total(), level, upper=False) - delta
+        q = clopper_pearson(event.hits(unlikely), unlikely.total(), level, upper=True)
         return math.log(p / q) if p > 0 else -math.inf
 
-    events = _candidate_events(choose_left, choose_right)
     ways = ((choose_left, choose_right, test_left, test_right), (choose_right, choose_left, test_right, test_left))
-    _, event, likely, unlikely = max(
-        ((promise(e, a, b), e, test_a, test_b) for e in events for a, b, test_a, test_b in ways), key=lambda c: c[0]
-    )
-    level = 1 - (1 - confidence) / 2
-    p = clopper_pearson(event.hits(likely), likely.total(), level, upper=False) - delta
-    q = clopper_pearson(event.hits(unlikely), unlikely.total(), level, upper=True)
-    return LowerBound(math.log(p / q) if p > 0 else -math.inf, event)
+    candidates = [(e, *way) for e in _candidate_events(choose_left, choose_right) for way in ways]
+    event, _, _, likely, unlikely = max(candidates, key=lambda c: bound(c[0], c[1], c[2]))
+    return LowerBound(bound(event, likely, unlikely), event)
 
 
 def _halves(outcomes: Sequence[Any]) -> tuple[Counter[Any], Counter[Any]]:

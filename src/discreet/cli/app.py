@@ -13,7 +13,7 @@ import typer
 from .._version import __version__
 from . import audit, bench, demo, ledger, measure, schema, show
 from .command import Command
-from .failures import HELP, explain
+from .failures import HELP, Exit, explain
 
 app = typer.Typer(
     name="discreet",
@@ -62,12 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # ε on an old terminal is no reason to fail
+    code = run(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
-    except BrokenPipeError:  # `discreet show … | head`: nobody wants the rest
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - kept open until the interpreter ends
-        return 0
+    except BrokenPipeError:  # `discreet show … | head`: nobody wants the rest, not even what Python flushes at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
 
 
@@ -76,8 +75,10 @@ def run(arguments: Sequence[str]) -> int:
     command: Any = typer.main.get_command(app)
     try:
         result = command(list(arguments), prog_name="discreet", standalone_mode=False)
-    except BrokenPipeError:
-        raise
+    except (SystemExit, BrokenPipeError):  # how rich and typer end when nobody reads the output any more
+        return int(Exit.OK)
     except (Exception, KeyboardInterrupt) as error:
         return int(explain(error))
+    if result == Exit.INTERRUPTED:  # typer has caught the Ctrl-C
+        return int(explain(KeyboardInterrupt()))
     return int(result) if isinstance(result, int) else 0

@@ -98,6 +98,9 @@ def _verify_measurements(file: Path, lines: list[str], problems: list[str]) -> N
     from ..privacy.budget import Budget
 
     released = Measurements.load(file)
+    if not released:
+        problems.append("it holds no tables")
+        return
     lines.append(f"{len(released)} tables: " + ", ".join(m.label for m in released))
     for m in released:
         if m.origin not in ("release", "public"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..errors import InputError
+from ..graph import connected_components
 
 if TYPE_CHECKING:
     from .base import Model
@@ -123,11 +124,15 @@ def _draw_edge(ax: Any, points: list[Point], value: float, largest: float, direc
 def _springs(model: Model, random_state: int) -> Place:
     import networkx as nx  # slow to import, and only needed to draw
 
-    graph = model.graph
-    joined = [c for c in nx.connected_components(graph) if len(c) > 1]
-    alone = [name for name in model.domain if graph.degree(name) == 0]
-    parts = [_part(graph.subgraph(c), random_state) for c in joined]
-    parts += [{name: (0.0, 0.0)} for name in alone]
+    parts: list[Place] = []
+    for names in connected_components(model.domain, model.edges):
+        if len(names) == 1:
+            parts.append({names[0]: (0.0, 0.0)})
+            continue
+        graph = nx.Graph()  # names in domain order, so that the same model is drawn the same way every time
+        graph.add_nodes_from(names)
+        graph.add_edges_from(edge for edge in model.edges if edge[0] in graph)
+        parts.append(_part(graph, random_state))
     return _pack(parts)
 
 

@@ -236,28 +236,28 @@ class Problem:
 def check_rows(file: DelimitedFile, domain: Domain) -> list[Problem]:
     """Which rules of the schema the rows break. Outside the guarantee; no value is ever part of the answer."""
     problems = [Problem(None, f"a row {rule}", rows) for rule, rows in structure_problems(file).items()]
-    for attribute in domain.attributes:
-        if attribute.name not in file.names:
-            problems.append(Problem(attribute.name, "is in the schema, but not in the first line of the file", 0))
-            continue
-        problems += _check_column(file, attribute)
+    with file.connection() as connection:
+        for attribute in domain.attributes:
+            if attribute.name not in file.names:
+                problems.append(Problem(attribute.name, "is in the schema, but not in the first line of the file", 0))
+                continue
+            problems += _check_column(connection, file, attribute)
     return problems
 
 
-def _check_column(file: DelimitedFile, attribute: Attribute) -> list[Problem]:
+def _check_column(connection: Any, file: DelimitedFile, attribute: Attribute) -> list[Problem]:
     counts: dict[str, int] = {}
     # With an explicit level for each, the encoding itself says which values are absent or outside.
     missing, other = attribute.missing or _free_label("?", set(attribute.labels)), attribute.other or "\x00outside"
     open_ended = replace(attribute, missing=missing, other=other, outside=other)
     column = file.column(attribute.name)
-    with file.connection() as connection:
-        result = connection.execute(f"SELECT {column}, count(*) FROM {file.source} GROUP BY 1", [file.pattern])
-        while batch := result.fetchmany(50_000):
-            codes = encode_column([value for value, _ in batch], open_ended)
-            for (value, rows), code in zip(batch, codes.tolist(), strict=True):
-                rule = _broken_rule(value, open_ended.labels[code], attribute, missing, other)
-                if rule:
-                    counts[rule] = counts.get(rule, 0) + rows
+    result = connection.execute(f"SELECT {column}, count(*) FROM {file.source} GROUP BY 1", [file.pattern])
+    while batch := result.fetchmany(50_000):
+        codes = encode_column([value for value, _ in batch], open_ended)
+        for (value, rows), code in zip(batch, codes.tolist(), strict=True):
+            rule = _broken_rule(value, open_ended.labels[code], attribute, missing, other)
+            if rule:
+                counts[rule] = counts.get(rule, 0) + rows
     return [Problem(attribute.name, rule, rows) for rule, rows in counts.items()]
 
 
