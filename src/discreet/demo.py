@@ -39,7 +39,7 @@ def play(directory: Path, people: int, run: Run) -> int:
     patients = network.sample(people, random_state=_SEED)
     patients.to_csv(data)
     save_schema(network.domain, schema)
-    print(f"  {data}   the private rows")
+    print(f"  {data}  the private rows")
     print(f"  {schema}   the public schema: yes/no questions, known without looking at any patient\n")
 
     table = ",".join(TABLE)

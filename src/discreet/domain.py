@@ -192,7 +192,8 @@ class Attribute:
         return (*inner, *(x for x in (self.missing, self.other) if x is not None))
 
     @cached_property
-    def _codes(self) -> dict[str, int]:
+    def codes(self) -> dict[str, int]:
+        """Code of each label."""
         return {label: code for code, label in enumerate(self.labels)}
 
     @property
@@ -203,8 +204,8 @@ class Attribute:
     def code(self, label: object) -> int:
         """The code of a level given by its label (or, for a numeric attribute, by any number within a bin)."""
         text = level_text(label)
-        if text in self._codes:
-            return self._codes[text]
+        if text in self.codes:
+            return self.codes[text]
         if self.is_numeric:
             try:
                 x = float(text)
@@ -224,13 +225,13 @@ class Attribute:
     @property
     def outside_code(self) -> int | None:
         """Code that receives values outside the domain; None means the nearest bin."""
-        return self._codes.get(self.outside)
+        return self.codes.get(self.outside)
 
     @property
     def missing_code(self) -> int:
         """Code that receives absent values."""
         if self.missing is not None:
-            return self._codes[self.missing]
+            return self.codes[self.missing]
         return self.outside_code or 0
 
     def to_dict(self) -> dict[str, Any]:

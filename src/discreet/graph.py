@@ -90,10 +90,13 @@ def topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 def _a_cycle(parents: Mapping[str, Sequence[str]], left: set[str]) -> list[str]:
     """Walk from child to parent among names that all have a parent left, until one comes back."""
-    walk = [next(name for name in parents if name in left)]
-    while walk.count(walk[-1]) < 2:
-        walk.append(next(p for p in parents[walk[-1]] if p in left))
-    return walk[walk.index(walk[-1]) :][::-1]
+    name = next(name for name in parents if name in left)
+    walk: dict[str, None] = {}  # in order, and quick to search
+    while name not in walk:
+        walk[name] = None
+        name = next(p for p in parents[name] if p in left)
+    names = list(walk)
+    return [*names[names.index(name) :], name][::-1]
 
 
 def moral_cliques(parents: Mapping[str, Sequence[str]]) -> tuple[Clique, ...]:

@@ -112,9 +112,16 @@ class Measurement:
 
     @classmethod
     def public(cls, domain: Domain, clique: Iterable[str], table: Any, *, label: str = "") -> Measurement:
-        """A table (or, for the empty clique, a total) that is public knowledge: it costs nothing and has no noise."""
-        columns = domain.clique(clique)
+        """A table (or, for the empty clique, a total) that is public knowledge: it costs nothing and has no noise.
+
+        The axes of ``table`` are in the order in which ``clique`` names the columns.
+        """
+        given = [clique] if isinstance(clique, str) else list(clique)
+        columns = domain.clique(given)
         array = np.asarray(table, dtype=np.float64)
+        if array.shape != tuple(domain[n].size for n in given):
+            raise InputError(f"the public table of {tuple(given)} has the wrong shape {array.shape}")
+        array = array.transpose([given.index(n) for n in columns])
         if not np.all(np.isfinite(array)) or np.any(array != np.rint(array)):
             raise InputError(f"a public table holds whole counts; the one of {columns} does not")
         return cls(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 
+import duckdb
 import numpy as np
 import pytest
 from command_desk import assert_discreet, contents
@@ -12,6 +13,7 @@ from command_desk import assert_discreet, contents
 from discreet.measurement import Measurements
 from discreet.privacy.budget import PureDP
 from discreet.privacy.ledger import Ledger
+from discreet.tables.delimited import DelimitedFile
 
 ASK = ["measure", "data.csv", "--schema", "schema.toml", "--table", "smoke,city", "--epsilon"]
 
@@ -133,6 +135,24 @@ def test_a_full_disk_does_not_lose_what_was_paid_for(desk, discreet, monkeypatch
     assert result.code == 4
     assert "No space left" in result.err and "t.zip" in result.err
     assert "smoke × city: laplace" in result.out
+
+
+def test_the_messages_of_the_reader_are_not_passed_on(desk, discreet, monkeypatch):
+    """DuckDB quotes the row that it stumbled over."""
+
+    def stumble(self, names):
+        with self.connection():
+            raise duckdb.InvalidInputException(
+                "CSV Error on Line: 4 Original Line: Quetzalcoatl,no,987654321,Xochimilco"
+            )
+            yield
+
+    monkeypatch.setattr(DelimitedFile, "rows", stumble)
+    result = discreet(*ASK, "1", "--ledger", "ledger.db")
+    assert result.code == 4
+    assert "data.csv" in result.err and "InvalidInputException" in result.err
+    assert_discreet(result.text)
+    assert spent(desk) is None
 
 
 def test_remarks_go_to_stderr(desk, discreet):

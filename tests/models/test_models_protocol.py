@@ -280,7 +280,7 @@ def test_log_prob_takes_records_in_many_forms():
         model.log_prob(np.array([[0, 3, 0]]))
     with pytest.raises(InputError, match="integers"):
         model.log_prob(codes + 0.5)
-    with pytest.raises(InputError, match="got int"):
+    with pytest.raises(InputError, match="from int"):
         model.log_prob(7)
 
 

@@ -115,7 +115,7 @@ CATALOGUE = {
     "no rows at all": (asking("--unit-column", "patient", "--max-rows", "0"), WRONG_USE, ["max_rows", "0"]),
     "unknown relation": (asking("--relation", "swap"), WRONG_USE, ["'swap'", "add-remove", "replace-one"]),
     "unit column not in the file": (
-        asking("--unit-column", "patiant", "--max-rows", "2"), WRONG_USE, ["'patiant'", "unit column"],
+        asking("--unit-column", "patiant", "--max-rows", "2"), WRONG_USE, ["'patiant'", "did you mean 'patient'"],
     ),
     # -- schemas
     "no schema": (asking(schema="nothing.toml"), FILE, ["nothing.toml", "schema draft"]),
@@ -285,10 +285,10 @@ def asked_after_the_money_is_gone():
 PYTHON = {
     "rows without a schema": (lambda: encode(PRIVATE), BadSchema, ["schema", "Domain.of"]),
     "rows without a column": (lambda: encode({"smoke": ["yes"]}, DOMAIN), InputError, ["'age'"]),
-    "rows of odd lengths": (lambda: encode({"smoke": ["yes"], "age": [1, 2]}, DOMAIN), InputError, ["lengths"]),
+    "rows of odd lengths": (lambda: encode({"smoke": ["yes"], "age": [1, 2]}, DOMAIN), InputError, ["length"]),
     "rows that are no rows": (lambda: encode(7, DOMAIN), InputError, ["int", "pandas"]),
     "array of the wrong width": (lambda: encode(np.zeros((3, 5)), DOMAIN), InputError, ["2 columns"]),
-    "unknown unit column": (lambda: encode(PRIVATE, DOMAIN, unit="who"), InputError, ["'who'", "unit column"]),
+    "unknown unit column": (lambda: encode(PRIVATE, DOMAIN, unit="who"), InputError, ["'who'", "'smoke'"]),
     "unknown level": (lambda: DOMAIN["smoke"].code("yess"), InputError, ["'smoke'", "'yess'", "did you mean 'yes'"]),
     "unknown column": (lambda: DOMAIN["smok"], InputError, ["'smok'", "did you mean 'smoke'"]),
     "unknown column in a table": (lambda: Marginals(DOMAIN, [("smok",)]), InputError, ["did you mean 'smoke'"]),

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..domain import Domain
+from ..encoding import Codes
 from ..privacy.unit import PrivacyUnit
-from ..tables.base import Codes
 from ..tables.memory import MemoryTable, Persons
 
 

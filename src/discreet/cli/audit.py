@@ -24,9 +24,10 @@ def audit(
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the synthetic rows; noise is never seeded.")] = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Try to catch a privacy bug with your own schema, tables and unit, on synthetic rows. No private data are read.
+    """Try to catch a privacy bug with your own schema, on synthetic rows.
 
-    Exit code 1 when an audit fails: then do not release anything, and report it.
+    No private data are read. Exit code 1 when an audit fails: then do not
+    release anything, and report it.
 
     \b
     [bold]Example[/bold]

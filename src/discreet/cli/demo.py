@@ -12,9 +12,10 @@ def demo(
     directory: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")] = Path("demo"),
     people: Annotated[int, typer.Option(metavar="N", help="How many patients to draw.")] = 5000,
 ) -> None:
-    """See a release from beginning to end: synthetic patients, a schema, a plan, a ledger, a noisy table.
+    """See a release from beginning to end, on synthetic patients.
 
-    Every command is printed as you would type it. Running it again replaces its own files, and never others.
+    Every command is printed as you would type it. Running it again replaces
+    its own files, and never others.
 
     \b
     [bold]Example[/bold]

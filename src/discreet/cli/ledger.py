@@ -29,9 +29,10 @@ def create(
     delta: options.Delta = None,
     rho: options.Rho = None,
 ) -> None:
-    """Make a ledger with a total that all releases together may spend. The total cannot be changed afterwards.
+    """Make a ledger with a total that all releases together may spend.
 
-    A total in zCDP (--rho) composes many releases with the least waste.
+    The total cannot be changed afterwards. One in zCDP (--rho) composes many
+    releases with the least waste.
 
     \b
     [bold]Examples[/bold]

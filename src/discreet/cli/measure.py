@@ -50,16 +50,19 @@ def measure(
 ) -> None:
     """Release contingency tables with noise, and pay for them.
 
-    ε is always the total: it pays for everything that this command releases. The plan (where the budget goes, and
-    how large the errors will be) is shown before a row is read; --plan stops there.
+    ε is always the total: it pays for everything that this command releases.
+    The plan (where the budget goes, how large the errors will be) is shown
+    before a row is read; --plan stops there.
 
     \b
     [bold]Examples[/bold]
-      discreet measure patients.csv --schema schema.toml --table smoke,lung --epsilon 1 --plan
-      discreet measure patients.csv --schema schema.toml --table smoke,lung --table xray \\
-          --epsilon 1 --ledger ledger.db -o tables.zip
-      discreet measure visits.csv --schema schema.toml --table ward --rho 0.1 \\
-          --unit-column patient --max-rows 5 --ledger ledger.db -o wards.zip
+      discreet measure patients.csv --schema schema.toml \\
+          --table smoke,lung --epsilon 1 --plan
+      discreet measure patients.csv --schema schema.toml \\
+          --table smoke,lung --table xray --epsilon 1 \\
+          --ledger ledger.db -o tables.zip
+      discreet measure visits.csv --schema schema.toml --table ward \\
+          --rho 0.1 --unit-column patient --max-rows 5 --ledger ledger.db
     """
     from ..privacy.calibration import plan_noise
     from ..privacy.query import Marginals

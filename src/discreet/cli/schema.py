@@ -34,7 +34,8 @@ def draft(
 ) -> None:
     """Write a first schema by looking at private rows, to be edited.
 
-    Whatever was learned by looking is marked in the file, and in everything that is released under it.
+    Whatever was learned by looking is marked in the file, and in everything
+    that is released under it.
 
     \b
     [bold]Example[/bold]
@@ -52,7 +53,7 @@ def draft(
         say(f"Left out: {name} ({reason}).")
     note(
         "WARNING: this draft was made by looking at private data, and nothing in it is protected: its levels, edges "
-        "and missing levels are values of real rows. Do not publish it. Open it, replace what is marked as peeked by "
+        "and missing levels come from real rows. Do not publish it. Open it, replace what is marked as peeked by "
         "what is publicly known (a code book, a questionnaire), and delete the marks. What stays marked is named in "
         "every release."
     )
@@ -66,9 +67,10 @@ def check(
     delimiter: options.Delimiter = None,
     as_json: options.Json = False,
 ) -> None:
-    """Which rules of the schema do the rows break? For the curator only: outside the guarantee.
+    """Which rules of the schema do the rows break? For the curator only.
 
-    Names columns and rules, never a value. Exit code 1 when something is off.
+    This is outside the guarantee. It names columns and rules, never a value.
+    Exit code 1 when something is off.
 
     \b
     [bold]Example[/bold]

@@ -43,9 +43,10 @@ def show(
 
 
 def verify(file: ReleasedFile, as_json: options.Json = False) -> None:
-    """Check a released file: is it whole, is all of it released or public, and what does it guarantee?
+    """Check a released file: is it whole, and what does it guarantee?
 
-    The checksum finds damage; it does not prove who wrote the file. Exit code 1 when something is off.
+    The checksum finds damage; it does not prove who wrote the file. Exit code
+    1 when something is off.
 
     \b
     [bold]Example[/bold]
@@ -101,7 +102,7 @@ def _verify_measurements(file: Path, lines: list[str], problems: list[str]) -> N
     if not released:
         problems.append("it holds no tables")
         return
-    lines.append(f"{len(released)} tables: " + ", ".join(m.label for m in released))
+    lines.append("Tables: " + ", ".join(m.label for m in released))
     for m in released:
         if m.origin not in ("release", "public"):
             problems.append(f"the table {m.label} is {m.origin}: it carries no guarantee and must not be published")

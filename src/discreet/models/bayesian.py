@@ -14,13 +14,14 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from ..domain import Domain
+from ..encoding import Codes
 from ..errors import InputError
 from ..factor import CliqueVector, Factor
 from ..graph import topological_order
 from .ancestral import draw_column
 from .base import Model
 from .checks import archive_domain, archive_names, checked_array
-from .encoding import Codes, code_type
+from .encoding import code_type
 
 # Rows may miss one by this much: files round their numbers. Rows off by less than `EXACT` are left as they are, so that
 # reading what was written changes no bit.

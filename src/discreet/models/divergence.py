@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Clique
+from ..encoding import Codes
 from ..errors import CostError, InputError
 from ..factor import CliqueVector
 from ..graph import DEFAULT_MEMORY_LIMIT
 from ..inference.exact import get_engine
 from .answer import Estimate
-from .encoding import Codes
 from .queries import marginal_factor
 from .records import RandomState
 

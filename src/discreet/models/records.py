@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Attribute, Domain, level_text
+from ..encoding import Codes
 from ..errors import InputError
-from .encoding import Codes, check_codes, code_type
+from .encoding import check_codes, code_type
 
 RandomState = int | np.random.Generator | None
 CSV_BLOCK = 1 << 16

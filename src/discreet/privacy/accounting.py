@@ -175,22 +175,25 @@ class Accountant:
 
     @property
     def remaining(self) -> Budget | None:
-        """What is left, as a budget that can be split and spent; None when nothing is."""
+        """What is left, as a budget that can be split and spent; None when nothing is.
+
+        Scales are rounded up to floats, which leaves crumbs; a billionth of the total or less counts as nothing.
+        """
         s = self.spending
         match self.total:
             case PureDP(epsilon=epsilon):
-                return PureDP(epsilon - s.epsilon) if s.epsilon < epsilon else None
+                return PureDP(epsilon - s.epsilon) if _is_left(epsilon, s.epsilon) else None
             case ZCDP(rho=rho):
-                return ZCDP(rho - s.rho) if s.rho < rho else None
+                return ZCDP(rho - s.rho) if _is_left(rho, s.rho) else None
             case ApproxDP(epsilon=epsilon, delta=delta):
                 if s.steps == 0:
                     return self.total
                 if self.composition == "basic":
-                    left = s.epsilon < epsilon and s.epsilon_delta < delta
+                    left = _is_left(epsilon, s.epsilon) and s.epsilon_delta < delta
                     return ApproxDP(epsilon - s.epsilon, delta - s.epsilon_delta) if left else None
-                if s.all_zcdp and s.rho < self._rho_total and s.rho_delta <= self.delta_for_tests:
+                if s.all_zcdp and _is_left(self._rho_total, s.rho) and s.rho_delta <= self.delta_for_tests:
                     return ZCDP(self._rho_total - s.rho)
-                return PureDP(epsilon - s.epsilon) if s.all_pure and s.epsilon < epsilon else None
+                return PureDP(epsilon - s.epsilon) if s.all_pure and _is_left(epsilon, s.epsilon) else None
         raise BudgetError(f"not a budget: {self.total!r}")
 
     @property
@@ -215,3 +218,7 @@ class Accountant:
 
     def spent_text(self) -> str:
         return "nothing" if self.spent is None else str(self.spent)
+
+
+def _is_left(total: Fraction, spent: Fraction) -> bool:
+    return total - spent > total / 10**9

@@ -186,7 +186,7 @@ class Curator:
         released = self._gateway.release_large(call, histogram)
         attributes = [self.domain[n] for n in columns]
         return {
-            tuple(a.labels[int(code)] for a, code in zip(attributes, key.split(","), strict=True)): n
+            tuple(a.labels[int(code)] for a, code in zip(attributes, key.split(",") if key else [], strict=True)): n
             for key, n in released.items()
         }
 

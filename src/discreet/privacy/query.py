@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Clique, Domain
+from ..encoding import Codes
 from ..errors import InputError
-from ..tables.base import Codes, IntArray
+from ..tables.base import IntArray
 from .unit import PrivacyUnit, Relation, Sensitivity
 
 LARGEST_TERM = 2**31  # per record, in grid units: sums of up to 2³² records cannot overflow 64 bits
@@ -134,7 +135,8 @@ class CellSums(Query):
     Parameters
     ----------
     values:
-        Array of shape ``(*clique shape, d)``: the d terms that a record in that cell contributes.
+        Array of shape ``(*clique shape, d)``: the d terms that a record in that cell contributes. Its axes are in the
+        order in which ``clique`` names the columns.
     grid:
         Width of the public grid; a power of two or any rational.
     """
@@ -149,12 +151,16 @@ class CellSums(Query):
         label: str = "sums",
     ) -> None:
         self.domain = domain
-        self._clique = domain.clique(clique)
+        given = [clique] if isinstance(clique, str) else list(clique)
+        self._clique = domain.clique(given)
         self._grid = Fraction(grid)
-        shape = tuple(domain[n].size for n in self._clique)
+        if self._grid <= 0:
+            raise InputError(f"the grid must be positive, got {float(self._grid)}")
+        shape = tuple(domain[n].size for n in given)
         values = np.asarray(values, dtype=np.float64)
-        if values.shape[:-1] != shape:
+        if values.ndim != len(shape) + 1 or values.shape[:-1] != shape:
             raise InputError(f"values must have shape {(*shape, 'd')}, got {values.shape}")
+        values = values.transpose(*(given.index(n) for n in self._clique), -1)  # from the caller's order of columns
         units = np.rint(values / float(self._grid))
         if not np.all(np.isfinite(units)) or np.abs(units).max(initial=0) > LARGEST_TERM:
             raise InputError(f"values must be finite and at most 2³¹ grid units large; the grid is {float(self._grid)}")

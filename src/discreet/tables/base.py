@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Clique, Domain
+from ..encoding import Codes
 
 IntArray = NDArray[np.int64]
-Codes = NDArray[np.unsignedinteger[Any]]
 KEY_BYTES = 16
 
 

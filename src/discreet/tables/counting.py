@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Clique, Domain
-from .base import Codes, IntArray
+from ..encoding import Codes
+from .base import IntArray
 
 GROUP_CELLS = 1 << 14  # a group's counters stay within a core's cache
 

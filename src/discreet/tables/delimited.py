@@ -46,14 +46,14 @@ class DelimitedFile:
     names: tuple[str, ...]
     delimiter: str
 
-    def require(self, names: Iterable[str], role: str) -> None:
+    def require(self, names: Iterable[str], role: str, *, credible: bool = False) -> None:
         """Every one of these columns is there, or an error that says which is not.
 
         A near name is suggested only when the first line is credible as a header, that is when it holds some of the
-        names: otherwise it may be a row, and would be echoed.
+        names (or is known to hold others): otherwise it may be a row, and would be echoed.
         """
         wanted = list(names)
-        credible = any(name in self.names for name in wanted)
+        credible = credible or any(name in self.names for name in wanted)
         for name in wanted:
             if name not in self.names:
                 hint = did_you_mean(name, self.names) if credible else ""
@@ -136,7 +136,7 @@ def read_delimited(file: DelimitedFile, domain: Domain, *, unit: str | None = No
     """Encode the columns of a domain; columns that it does not name are not read."""
     file.require(domain.names, "column of the schema")
     if unit is not None:
-        file.require([unit], "unit column")
+        file.require([unit], "unit column", credible=True)
     names = list(dict.fromkeys([*domain.names, *([unit] if unit is not None else [])]))
     columns: dict[str, list[str | None]] = {name: [] for name in names}
     # Equal texts are kept once, so that a row costs a pointer a column and not a string a column.

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..domain import Attribute, Domain
+from ..encoding import encode_column
 from ..errors import InputError, SchemaError
 from ..schema import schema_text
 from .delimited import DelimitedFile, structure_problems
-from .encode import encode_column
 
 DEFAULT_LEVELS = 30
 BINS = 10
@@ -193,9 +193,10 @@ def round_edges(low: float, high: float, middle: float, *, whole: bool) -> list[
         # Where numbers are large and close together, the twelve digits may not tell them apart.
         if len(edges) > 1 and edges[0] <= low and edges[-1] >= high and math.isfinite(edges[-1] - edges[0]):
             return edges
-    if whole:
-        return [math.floor(low), high if high > low else high + max(1.0, math.ulp(high))]
-    return [low, high if high > low else math.nextafter(high, math.inf)]
+    if high > low:
+        return [low, high]
+    above = high + max(1.0, math.ulp(high)) if whole else math.nextafter(high, math.inf)
+    return [low, above] if math.isfinite(above) else [math.nextafter(low, 0.0), low]
 
 
 def _growing_edges(middle: float, high: float, *, whole: bool) -> list[float]:
@@ -266,12 +267,21 @@ def _broken_rule(value: str | None, label: str, attribute: Attribute, missing: s
     where = "the nearest bin" if attribute.outside_code is None else f"the level {attribute.outside!r}"
     if value is None:
         return "" if attribute.missing else "has absent values, and the schema has no missing level for them"
+    number = _number(value) if attribute.is_numeric else None
+    if attribute.is_numeric and number is None and label in (missing, other):
+        absent = value == attribute.missing or (attribute.missing and value.strip().lower() in _ABSENT)
+        return "" if absent or attribute.other else "has values that are not numbers"
     if label == other and attribute.other is None:
         what = "numbers outside its edges" if attribute.is_numeric else "values that are none of its levels"
         return f"has {what}; they would go to {where}"
-    if attribute.is_numeric and label == missing and value != missing:
-        foreseen = attribute.missing and value.strip().lower() in _ABSENT
-        return "" if foreseen else "has values that are not numbers"
-    if attribute.integer and label not in (missing, other) and not float(value).is_integer():
+    if attribute.integer and number is not None and math.isfinite(number) and not number.is_integer():
         return "has fractions, and the schema says whole numbers"
     return ""
+
+
+def _number(text: str) -> float | None:
+    try:
+        x = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(x) else x

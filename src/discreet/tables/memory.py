@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Clique, Domain
+from ..encoding import Codes
 from ..errors import InputError
 from . import coins, counting
-from .base import Codes, IntArray, RowQuery, Table
+from .base import IntArray, RowQuery, Table
 
 BATCH_ROWS = 1 << 17
 

@@ -1,0 +1,203 @@
+"""From values to codes, in any of the forms in which people hold columns.
+
+Total, as :class:`~discreet.domain.Attribute` promises: every value has a code, and nothing fails on what a row holds.
+And one by one: the code of a value never depends on what else the column holds, which privacy proofs rely on. What
+is private stays out of every message.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from .domain import Attribute, level_text
+from .errors import InputError, did_you_mean
+
+Codes = NDArray[np.integer[Any]]
+
+
+def code_type(levels: int) -> np.dtype[Any]:
+    """The smallest unsigned integers that hold so many codes."""
+    return np.min_scalar_type(max(levels, 1) - 1)
+
+
+def encode_column(values: Any, attribute: Attribute) -> Codes:
+    """Codes of a column: a series of a frame, an array (masked or not), or a list of values."""
+    codes = _encode_series(values, attribute) if isinstance(values, nw.Series) else _encode_array(values, attribute)
+    return codes.astype(code_type(attribute.size), copy=False)
+
+
+def code_of(value: Any, attribute: Attribute) -> int:
+    """Code of one value: a level in any spelling, a number within a bin, or where the schema sends the rest.
+
+    Hashing, comparing and spelling run code of the value's own, which may raise anything; it is outside then.
+    """
+    if _is_null(value):
+        return attribute.missing_code
+    known = _code_of_level(value, attribute)
+    if known is not None:
+        return known
+    outside = attribute.outside_code
+    if attribute.is_numeric:
+        x = _as_float(value)
+        if not math.isnan(x):
+            return int(bin_codes(np.array([x]), attribute)[0])
+    return attribute.missing_code if outside is None else outside
+
+
+def bin_codes(x: NDArray[np.float64], attribute: Attribute) -> NDArray[np.int64]:
+    """Codes of numbers under a numeric attribute."""
+    codes = np.searchsorted(np.asarray(attribute.edges[1:-1], dtype=np.float64), x, side="right").astype(np.int64)
+    if attribute.outside_code is not None:
+        codes[(x < attribute.edges[0]) | (x > attribute.edges[-1])] = attribute.outside_code
+    codes[np.isnan(x)] = attribute.missing_code
+    return codes
+
+
+def as_column(values: Any) -> Any:
+    """A series or array as it is; anything else as a list, without NumPy's ideas about mixed types."""
+    if isinstance(values, nw.Series | np.ndarray):
+        return values
+    return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
+
+
+def columns_of(rows: Any, wanted: Sequence[str]) -> dict[str, Any]:
+    """The named columns of a frame, a mapping or a structured array; the others are not looked at."""
+    known: Sequence[str]
+    source: Any
+    if isinstance(rows, np.ndarray):
+        known, source = rows.dtype.names or (), rows
+    elif isinstance(rows, Mapping):
+        known, source = list(rows), rows
+    else:
+        try:
+            source = nw.from_native(rows)
+        except TypeError:
+            raise InputError(
+                f"cannot read rows from {type(rows).__name__}; give a pandas, polars or Arrow frame, a mapping from "
+                "names to lists, or a NumPy array"
+            ) from None
+        if isinstance(source, nw.LazyFrame):
+            source = source.collect()
+        known = source.columns
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"the rows have no column {name!r}{did_you_mean(name, known)}")
+    columns = {name: as_column(source[name]) for name in wanted}
+    if len({len(c) for c in columns.values()}) > 1:
+        raise InputError("the columns differ in length; every row needs a value (or a null) in every column")
+    return columns
+
+
+def as_list(values: Any) -> list[Any]:
+    """Python values with None for every kind of null."""
+    return [None if _is_null(v) else v for v in _items(values)]
+
+
+# -- inside ----------------------------------------------------------------------------------------------------------
+
+
+def _items(values: Any) -> list[Any]:
+    if isinstance(values, nw.Series):
+        return list(values.to_list())
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":  # dates would become whole numbers
+        return list(values.tolist())  # masked entries become None
+    return list(values)
+
+
+def _encode_series(series: Any, attribute: Attribute) -> NDArray[np.int64]:
+    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
+        return _encode_texts(series, attribute)
+    if series.dtype.is_numeric() and not series.is_null().any():
+        return _encode_array(series.to_numpy(), attribute)
+    return _encode_list(_items(series), attribute)
+
+
+def _encode_texts(series: Any, attribute: Attribute) -> NDArray[np.int64]:
+    """Each distinct text is looked at once, and the frame's own engine puts the codes in."""
+    texts = series if series.dtype == nw.String else series.cast(nw.String)
+    absent = texts.is_null().to_numpy()
+    distinct = texts.drop_nulls().unique().to_list()
+    if not distinct:
+        return np.full(len(absent), attribute.missing_code, dtype=np.int64)
+    filled = texts.fill_null(distinct[0])
+    codes = filled.replace_strict(distinct, [code_of(t, attribute) for t in distinct], return_dtype=nw.Int64).to_numpy()
+    return np.where(absent, attribute.missing_code, codes)
+
+
+def _encode_array(values: Any, attribute: Attribute) -> NDArray[np.int64]:
+    if not isinstance(values, np.ndarray) or np.ma.isMaskedArray(values) or values.dtype.kind not in "iufb":
+        return _encode_list(_items(values), attribute)
+    if values.ndim != 1:
+        raise InputError(f"column {attribute.name!r} must be one-dimensional, got an array of shape {values.shape}")
+    if attribute.is_numeric:
+        return bin_codes(values.astype(np.float64), attribute)
+    distinct, inverse = np.unique(values, return_inverse=True)
+    return np.array([code_of(v, attribute) for v in distinct.tolist()], dtype=np.int64)[inverse]
+
+
+class _Memo(dict[tuple[type, Any], int]):
+    """Codes by type and value (1, 1.0 and True are one dictionary key, but not always one level)."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        self._attribute = attribute
+
+    def __missing__(self, key: tuple[type, Any]) -> int:
+        code = self[key] = code_of(key[1], self._attribute)
+        return code
+
+
+def _encode_list(items: list[Any], attribute: Attribute) -> NDArray[np.int64]:
+    memo = _Memo(attribute)
+    try:
+        return np.fromiter(map(memo.__getitem__, zip(map(type, items), items, strict=True)), np.int64, len(items))
+    except Exception:  # a value that cannot be a dictionary key, a list for instance
+        return np.fromiter((code_of(v, attribute) for v in items), np.int64, len(items))
+
+
+def _code_of_level(value: Any, attribute: Attribute) -> int | None:
+    """The level that a value spells. Numbers of any type reach a level that equals them: frames turn whole numbers
+    with gaps into floats, and booleans into numbers."""
+    if isinstance(value, bool | np.bool_):
+        plain, number = ("true", "1") if value else ("false", "0")
+        return attribute.codes.get(plain, attribute.codes.get(number))
+    if isinstance(value, float | np.floating) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, str | int | float | np.integer | np.floating):
+        return None
+    try:
+        label = level_text(value)
+    except ValueError:  # more digits than Python spells out
+        return None
+    if attribute.levels and isinstance(attribute.levels[0], bool):
+        label = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}.get(label, label)
+        if not isinstance(value, str):
+            label = {"1": "true", "0": "false"}.get(label, label)
+    return attribute.codes.get(label)
+
+
+def _as_float(value: Any) -> float:
+    """A number, or text that spells one; NaN for anything else. A date is no number, in any frame."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # a number beyond all floats
+        return math.inf if value > 0 else -math.inf
+    except Exception:
+        return math.nan
+
+
+def _is_null(value: Any) -> bool:
+    """None, NaN, NaT and pandas' NA: what is not equal to itself, or cannot say whether it is."""
+    if value is None or isinstance(value, str | int):
+        return value is None
+    try:
+        return not bool(value == value)
+    except Exception:
+        return True

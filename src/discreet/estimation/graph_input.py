@@ -1,0 +1,97 @@
+"""A graph that the user draws: a mapping, an edge list, lines ``a -> b``, a BIF file, a network, or networkx."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..domain import Domain
+from ..errors import InputError
+from ..graph import topological_order
+from ..io.bif import parse_bif, read_bif
+from ..io.network_data import NetworkData
+from ..models.bayesian import BayesianNetwork
+
+Parents = dict[str, tuple[str, ...]]
+Graph = (
+    Mapping[str, Sequence[str]]
+    | Iterable[tuple[str, str]]
+    | str
+    | os.PathLike[str]
+    | NetworkData
+    | BayesianNetwork
+    | Any
+)
+"""What :func:`parents_of` understands."""
+
+
+def parents_of(graph: Graph, domain: Domain) -> Parents:
+    """The parents of every column of the domain; columns that the graph does not mention have none.
+
+    * a mapping from a column to its parents;
+    * pairs (parent, child);
+    * text with lines ``a -> b`` (also ``a -> b, c`` and ``a, b -> c``; ``#`` starts a comment; a lone name is a column);
+    * the text of a BIF file, or the path of a BIF file or of a file with such lines (give paths as ``pathlib.Path``);
+    * a :class:`BayesianNetwork`, whose tables are ignored, or a networkx ``DiGraph``.
+    """
+    if isinstance(graph, BayesianNetwork | NetworkData):
+        found: Mapping[str, Sequence[str]] = graph.parents
+    elif isinstance(graph, str):
+        found = parse_bif(graph).parents if graph.lstrip().startswith("network") else parse_arrows(graph)
+    elif isinstance(graph, os.PathLike):
+        path = Path(graph)
+        found = read_bif(path).parents if path.suffix.lower() == ".bif" else parse_arrows(path.read_text("utf-8"))
+    elif isinstance(graph, Mapping):
+        found = graph
+    else:
+        found = _from_pairs(graph)
+    return checked(found, domain)
+
+
+def parse_arrows(text: str) -> Parents:
+    """Parents from lines ``a -> b``."""
+    pairs: list[tuple[str, str]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        content = line.split("#", 1)[0].strip().rstrip(";")
+        if not content:
+            continue
+        sides = [[n.strip() for n in side.split(",")] for side in content.replace("→", "->").split("->")]
+        if any(not name for side in sides for name in side):
+            raise InputError(f"line {number} of the graph is not of the form 'parent -> child': {content[:80]!r}")
+        for above, below in zip(sides, sides[1:], strict=False):
+            pairs.extend((a, b) for a in above for b in below)
+    return _from_pairs(pairs)
+
+
+def _from_pairs(graph: Any) -> Parents:
+    if hasattr(graph, "is_directed"):
+        if not graph.is_directed():
+            raise InputError("the graph is undirected; a Bayesian network needs arrows (parent, child)")
+        graph = list(graph.edges)
+    out: dict[str, list[str]] = {}
+    for pair in graph:
+        if isinstance(pair, str) or len(pair) != 2:
+            raise InputError(f"an edge is a pair (parent, child), got {pair!r}")
+        parent, child = pair
+        out.setdefault(child, [])
+        if parent in out[child]:
+            raise InputError(f"the edge {parent!r} -> {child!r} is there twice")
+        out[child].append(parent)
+    return {child: tuple(above) for child, above in out.items()}
+
+
+def checked(parents: Mapping[str, Sequence[str]], domain: Domain) -> Parents:
+    """Known names, each parent once, no cycle; in domain order."""
+    for child, above in parents.items():
+        domain.index(child)
+        if isinstance(above, str):
+            raise InputError(f"the parents of {child!r} are a list of names, got the word {above!r}")
+        for name in above:
+            domain.index(name)
+        if len(set(above)) != len(tuple(above)):
+            raise InputError(f"column {child!r} names a parent twice: {tuple(above)}")
+    found = {name: tuple(parents.get(name, ())) for name in domain}
+    topological_order(found)  # a cycle is an error that shows it
+    return found
