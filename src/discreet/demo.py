@@ -98,7 +98,7 @@ def _beside_the_truth(tables: Path, patients: Records) -> None:
     for cell in np.ndindex(truth.shape):
         labels = [released.domain[name].labels[code] for name, code in zip(clique, cell, strict=True)]
         interval = f"{lower[cell]:g} … {upper[cell]:g}"
-        inside = "" if lower[cell] <= truth[cell] <= upper[cell] else "   outside, as 1 in 10 should be"
+        inside = "" if lower[cell] <= truth[cell] <= upper[cell] else "   outside, as up to 1 in 10 will be"
         print("  " + "".join(f"{label:<{w}}" for label, w in zip(labels, widths, strict=True))
               + f"{released.values[cell]:>10g}{interval:>18}{truth[cell]:>8d}{inside}")  # fmt: skip
 

@@ -43,7 +43,7 @@ def test_it_ends_with_a_release_and_a_ledger(played):
 def test_the_truth_beside_it_is_the_truth(played):
     rows = [line.split(",") for line in Path("demo/patients.csv").read_text().splitlines()]
     smoke, lung = rows[0].index("smoke"), rows[0].index("lung")
-    remark = "   outside, as 1 in 10 should be"
+    remark = "   outside, as up to 1 in 10 will be"
     shown = [line.removesuffix(remark) for line in played.out.splitlines() if line.startswith("  ") and "…" in line]
     for answer in (("yes", "yes"), ("no", "no")):
         count = sum((r[smoke], r[lung]) == answer for r in rows[1:])

@@ -43,7 +43,7 @@ class Part:
 
 
 class Query(ABC):
-    """A sum over records with its sensitivity. Subclass it to ask something new; see ``docs/extending.md``.
+    """A sum over records with its sensitivity. Subclass it to ask something new; see CONTRIBUTING.md.
 
     A subclass gives ``parts``, ``row_sensitivity`` and either ``cliques`` with ``combine`` (the sums follow from
     contingency tables) or ``columns`` with ``sum_rows`` (rows are visited in batches).
