@@ -87,7 +87,9 @@ def columns_of(rows: Any, wanted: Sequence[str]) -> dict[str, Any]:
         known = source.columns
     for name in wanted:
         if name not in known:
-            raise InputError(f"the rows have no column {name!r}{did_you_mean(name, known)}")
+            # Names are suggested only when some are as expected: those of a file without a header would be a row.
+            hint = did_you_mean(name, known) if any(w in known for w in wanted) else ""
+            raise InputError(f"the rows have no column {name!r}{hint}")
     columns = {name: as_column(source[name]) for name in wanted}
     if len({len(c) for c in columns.values()}) > 1:
         raise InputError("the columns differ in length; every row needs a value (or a null) in every column")
@@ -126,7 +128,7 @@ def _encode_texts(series: Any, attribute: Attribute) -> NDArray[np.int64]:
     if not distinct:
         return np.full(len(absent), attribute.missing_code, dtype=np.int64)
     filled = texts.fill_null(distinct[0])
-    codes = filled.replace_strict(distinct, [code_of(t, attribute) for t in distinct], return_dtype=nw.Int64).to_numpy()
+    codes = filled.replace_strict(distinct, _codes_of(distinct, attribute).tolist(), return_dtype=nw.Int64).to_numpy()
     return np.where(absent, attribute.missing_code, codes)
 
 
@@ -152,7 +154,20 @@ class _Memo(dict[tuple[type, Any], int]):
         return code
 
 
+def _codes_of(values: list[Any], attribute: Attribute) -> NDArray[np.int64]:
+    """As :func:`code_of`, for many values that are probably all different; numbers are binned together."""
+    if not attribute.is_numeric:
+        return np.fromiter((code_of(v, attribute) for v in values), np.int64, len(values))
+    x = np.fromiter((math.nan if _is_null(v) else _as_float(v) for v in values), np.float64, len(values))
+    codes = bin_codes(x, attribute)
+    odd = np.flatnonzero(np.isnan(x))
+    codes[odd] = [code_of(values[i], attribute) for i in odd]
+    return codes
+
+
 def _encode_list(items: list[Any], attribute: Attribute) -> NDArray[np.int64]:
+    if attribute.is_numeric:
+        return _codes_of(items, attribute)
     memo = _Memo(attribute)
     try:
         return np.fromiter(map(memo.__getitem__, zip(map(type, items), items, strict=True)), np.int64, len(items))

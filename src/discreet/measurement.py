@@ -102,7 +102,12 @@ class Measurement:
     cost: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        counts = np.array(self.counts, dtype=np.int64)
+        counts = np.array(self.counts)
+        if counts.dtype.kind not in "iu" and counts.size:
+            raise InputError(f"the counts of {self.label!r} must be whole numbers, got {counts.dtype}")
+        if self.grid <= 0:
+            raise InputError(f"the grid of {self.label!r} must be positive, got {self.grid}")
+        counts = counts.astype(np.int64)
         counts.setflags(write=False)
         object.__setattr__(self, "counts", counts)
         if self.origin not in _ORIGINS:
@@ -244,7 +249,7 @@ class Measurements(tuple[Measurement, ...]):
                 for i, entry in enumerate(header["measurements"])
             ]
             return cls(items, header["release"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
             raise FileFormatError(f"{path} is not a well-formed file of measurements: {error}") from None
 
     def __repr__(self) -> str:

@@ -53,7 +53,9 @@ def fit_network(
     measured clique, ``homes`` the clique that each column's family is taken from."""
     current = dict(rows)
     used = tuple(dict.fromkeys(homes.values()))
-    inside = {c for c in used if engine.tree.find_home(c) is not None}  # others would need elimination: left as they are
+    inside = {
+        c for c in used if engine.tree.find_home(c) is not None
+    }  # others would need elimination: left as they are
     for _ in range(steps):
         beliefs = engine.calibrate(_potentials(families, current))
         guess = {}

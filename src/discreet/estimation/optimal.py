@@ -70,9 +70,7 @@ class OptimalNetwork:
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
-    def plan(
-        self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None
-    ) -> Plan:
+    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """Each table, its share and its expected error, before a row is read."""
         families = self.families(domain)
         chosen = self._allocation(families, unit, budget)
@@ -108,7 +106,9 @@ class OptimalNetwork:
         total = estimated_total(measured)
         homes = families.homes({c: v for c, (_, v) in tables.items()})
         if all(v == 0 for _, v in tables.values()):
-            return families.network(_closed_form(families, tables, homes), self._card(families, measured, "closed form"))
+            return families.network(
+                _closed_form(families, tables, homes), self._card(families, measured, "closed form")
+            )
         rows = _smoothed(families, tables, homes, total)
         how = "smoothed rows"
         if self.fit_steps:

@@ -74,7 +74,9 @@ def _candidates(
         out.append(("gaussian", weights, "Shares ∝ cells^⅔: they minimise the expected L1 error of Gaussian noise."))
         # Equal scales can be calibrated to (ε, δ) directly, which saves some 7 % and may outweigh unequal shares.
         equal = (1,) * len(cells)
-        out.append(("gaussian", equal, "Equal shares: calibrated to (ε, δ) directly they give the least expected error."))
+        out.append(
+            ("gaussian", equal, "Equal shares: calibrated to (ε, δ) directly they give the least expected error.")
+        )
     return out
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from ..errors import BudgetError, InputError
+from ..errors import BudgetError, CostError, InputError
 from ..measurement import Noise
 from . import mechanisms
 from .accounting import Cost
@@ -18,6 +18,7 @@ from .query import Query
 from .unit import PrivacyUnit, Sensitivity
 
 NoiseChoice = Literal["auto", "laplace", "gaussian"]
+LARGEST_DRAW = 1 << 28  # cells: two gigabytes, half an hour of noise
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,12 @@ def plan_noise(
     chosen_weights = [1] * len(parts) if weights is None else list(weights)
     if any(w == 0 for w in chosen_weights):
         raise InputError("a table with weight zero would be all noise; leave it out of the query")
+    cells = tuple(p.cells for p in parts)
+    _check_cost(query, sum(cells))
     sensitivities = query.sensitivity(unit)
     for part, s in zip(parts, sensitivities, strict=True):
         if s.l1 == 0:
             raise InputError(f"no record moves {part.label!r}: it is public, or its grid is too coarse; leave it out")
-    cells = tuple(p.cells for p in parts)
     plans = []
     if noise != "gaussian":
         plans.append(_laplace_plan(sensitivities, share, chosen_weights, cells))
@@ -78,6 +80,18 @@ def plan_noise(
             "use noise='laplace', or give ZCDP(ρ) or ApproxDP(ε, δ)"
         )
     return min(plans, key=lambda plan: plan.expected_squared_error)
+
+
+def _check_cost(query: Query, cells: int) -> None:
+    """Refuse, before anything is touched or spent, what could not be drawn or held."""
+    if cells > LARGEST_DRAW:
+        part = max(query.parts, key=lambda p: p.cells)
+        hours = mechanisms.forecast_seconds("laplace", cells) / 3600
+        raise CostError(
+            f"the tables have {cells:,} cells in all, {part.cells:,} of them in {part.label!r}; noise for them would "
+            f"take some {hours:,.0f} hours. The limit is {LARGEST_DRAW:,} cells: measure smaller tables, coarsen "
+            "columns in the schema, or ask for the large cells only (Curator.large_cells)"
+        )
 
 
 def _laplace_plan(

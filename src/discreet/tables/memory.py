@@ -28,6 +28,9 @@ class Persons:
     of_row: NDArray[np.int64]
     identity: NDArray[np.uint64]
 
+    def __repr__(self) -> str:
+        return "Persons()"
+
     def take(self, rows: NDArray[Any]) -> Persons:
         return Persons(self.of_row[rows], self.identity)
 
