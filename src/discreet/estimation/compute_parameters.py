@@ -9,7 +9,9 @@ Models*, ICML 2020. What the text leaves open is decided here:
   times the distribution T̃_pa/ΣT̃_pa; an empty row is uniform, and so is an empty T̃_pa;
 * *eq. 17–18* work on these marginal tables M̃ (probabilities), weighted by ε_t, over all intersections of families from
   the empty one upwards ("Overall Consistency", steps 1–3); eq. 18 is read for single cells;
-* after eq. 18 cells may be negative again: they become zero before line 8 takes conditional rows; empty rows are uniform.
+* after eq. 18 cells may be negative again: they become zero before line 8 takes conditional rows, and empty rows are
+  uniform. As the paper states it, KL(non-private ‖ private) is then infinite in nearly every run; so, unless the
+  tables are exact, every cell gets a tenth of a record on top (:data:`LEAST_RECORDS`), which favours the method.
 
 Privacy: 2 counting queries a node with half of its share each; L1 sensitivity 1 under add-remove. Under replace-one the
 same noise would give 2ε (one cell loses a record and another gains one): the curator doubles it then.
@@ -32,6 +34,9 @@ from ..privacy.query import Marginals
 from .families import Array, Families
 
 
+LEAST_RECORDS = 0.1
+
+
 @dataclass(frozen=True)
 class NodeTables:
     """The two noisy tables of a node with axes (*parents, node) and (*parents,), and the weight of its share."""
@@ -39,6 +44,7 @@ class NodeTables:
     family: Array
     parents: Array
     weight: float
+    exact: bool = False
 
 
 def measure_nodes(
@@ -66,6 +72,7 @@ def node_tables(families: Families, measured: Sequence[Measurement]) -> dict[str
             families.table(name, family.clique, family.values),
             np.transpose(above.values, [above.clique.index(n) for n in order]),
             1 / family.noise.scale if family.noise.scale else 1.0,
+            family.noise.variance == 0,
         )
     return out
 
@@ -79,9 +86,11 @@ def parameters(families: Families, tables: Mapping[str, NodeTables]) -> dict[str
         marginals.append(np.transpose(_marginal(tables[name]), [scope.index(n) for n in clique]))
     weights = [tables[n].weight for n in families.domain]
     agreed = mutual_consistency(families.domain, cliques, marginals, weights)
+    records = max(float(np.mean([t.family.sum() for t in tables.values()])), 1.0)
     out = {}
     for name, clique, m in zip(families.domain, cliques, agreed, strict=True):
-        table = np.maximum(families.table(name, clique, m), 0.0)
+        least = 0.0 if tables[name].exact else LEAST_RECORDS / records
+        table = np.maximum(families.table(name, clique, m), 0.0) + least
         out[name] = _uniform_where_empty(table)
     return out
 

@@ -18,7 +18,7 @@ from .graph_input import Graph, Parents, parents_of
 
 Array = NDArray[np.float64]
 LARGEST_FAMILY = 1_000_000
-"""Cells of one table. Noise for a million cells takes some ten seconds; a table of more is hardly ever worth measuring."""
+"""Cells of one table. Noise for a million cells takes some ten seconds, and more is hardly ever worth measuring."""
 TooLarge = Literal["refuse", "drop"]
 
 
@@ -94,8 +94,8 @@ def _refusal(domain: Domain, child: str, parents: Parents, largest: int) -> Cost
     levels = " × ".join(f"{n} ({domain[n].size})" for n in family)
     return CostError(
         f"the family of {child!r} has {count_text(domain.size(family))} cells ({levels}), more than the limit of "
-        f"{count_text(largest)}; give it fewer parents, coarsen the columns with most levels in the schema, leave edges "
-        "out with too_large='drop', or raise the limit with largest=…"
+        f"{count_text(largest)}; give it fewer parents, coarsen its largest columns in the schema, leave edges out "
+        "with too_large='drop', or raise the limit with largest=…"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def parents_of(graph: Graph, domain: Domain) -> Parents:
 
     * a mapping from a column to its parents;
     * pairs (parent, child);
-    * text with lines ``a -> b`` (also ``a -> b, c`` and ``a, b -> c``; ``#`` starts a comment; a lone name is a column);
+    * text with lines ``a -> b`` (also ``a -> b, c`` and ``a, b -> c``; ``#`` starts a comment);
     * the text of a BIF file, or the path of a BIF file or of a file with such lines (give paths as ``pathlib.Path``);
     * a :class:`BayesianNetwork`, whose tables are ignored, or a networkx ``DiGraph``.
     """
@@ -60,7 +61,7 @@ def parse_arrows(text: str) -> Parents:
         sides = [[n.strip() for n in side.split(",")] for side in content.replace("→", "->").split("->")]
         if any(not name for side in sides for name in side):
             raise InputError(f"line {number} of the graph is not of the form 'parent -> child': {content[:80]!r}")
-        for above, below in zip(sides, sides[1:], strict=False):
+        for above, below in pairwise(sides):
             pairs.extend((a, b) for a in above for b in below)
     return _from_pairs(pairs)
 

@@ -76,7 +76,7 @@ def fit_network(
 def _rows(table: Array) -> Array:
     overall = table.reshape(-1, table.shape[-1]).sum(axis=0)
     counts = table + PRIOR_RECORDS * (overall / overall.sum())
-    return counts / counts.sum(axis=-1, keepdims=True)
+    return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
 
 
 def _potentials(families: Families, rows: Mapping[str, Array]) -> dict[Clique, Array]:

@@ -36,9 +36,7 @@ class NonprivateNetwork:
             raise InputError("the non-private fit needs exact counts: give it an ExactCurator, or use another method")
         families = self.families(curator.domain)
         measured = curator.measure(Marginals(families.domain, families.maximal), share)
-        homes = families.homes({c: 0.0 for c in measured.cliques})
-        tables = {
-            name: rows_from_counts(families.table(name, home, measured.table(home).values))
-            for name, home in homes.items()
-        }
+        counts = {m.clique: m.values for m in measured if m.clique is not None}
+        homes = families.homes(dict.fromkeys(counts, 0.0))
+        tables = {name: rows_from_counts(families.table(name, home, counts[home])) for name, home in homes.items()}
         return families.network(tables, card_of(METHOD, families, measured))

@@ -94,9 +94,10 @@ class OptimalNetwork:
         measured = curator.measure(query, share, noise=chosen.noise, weights=list(chosen.weights))
         return self._estimate(families, measured)
 
-    def estimate(self, measurements: Measurements) -> BayesianNetwork:
-        """The network from tables that hold all its families; post-processing only."""
-        return self._estimate(self.families(measurements.domain), measurements)
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
+        """The network from tables that hold all its families; post-processing only. ``domain`` gives the columns an
+        order of their own; by default they come as in the measurements."""
+        return self._estimate(self.families(domain or measurements.domain), measurements)
 
     def _allocation(self, families: Families, unit: PrivacyUnit, budget: Budget) -> Allocation:
         return allocate(Marginals(families.domain, families.maximal), unit, budget, self.noise)

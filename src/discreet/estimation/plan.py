@@ -1,4 +1,4 @@
-"""What a learner will ask, before a row is read: each table, its share of the budget, its noise and the error to expect."""
+"""What a learner will ask, before a row is read: each table, its share of the budget, its noise, its error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PlannedTable:
 
 
 def mean_absolute(noise: Noise) -> float:
-    """E|noise|: √(2/π)·σ for Gaussian noise, σ/√2 (the scale b) for Laplace noise, up to the effect of whole numbers."""
+    """E|noise|: √(2/π)·σ for Gaussian noise, σ/√2 for Laplace noise, but for the effect of whole numbers."""
     return noise.standard_deviation * (math.sqrt(2 / math.pi) if noise.kind == "gaussian" else math.sqrt(0.5))
 
 

@@ -64,4 +64,4 @@ def _posterior_counts(y: Array, base: Array, sd: Array, total: float) -> Array:
         weights /= weights.sum()
     mean = base * (likelihood @ (weights * grid)) / (likelihood @ weights)
     keep = np.clip((y / sd - STRONG) / (STRONG / 2), 0.0, 1.0)
-    return (1 - keep) * mean + keep * y
+    return np.asarray((1 - keep) * mean + keep * y)

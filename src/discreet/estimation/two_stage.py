@@ -11,7 +11,8 @@ W_i (eq. 7) and the shares of stage II (eq. 10). What the text leaves open is de
 * *eq. 8 for leaves*, an empty mean, is 0, as the text says below eq. 8;
 * *height* (line 7) is the longest directed path down to a leaf.
 
-Amplification is accounted under add-remove and for pure budgets only; otherwise stage I spends its share as it is. As a matter of algebra eq. 8 holds no data: Σ_y ∂P[Y=y]/∂Θ[x|pa] = P[pa], so Δ_i = mean_Y(1/|dom Y|)/|dom pa_i|.
+Amplification is accounted under add-remove and for pure budgets only; otherwise stage I spends its share as it is. As
+a matter of algebra eq. 8 holds no data: Σ_y ∂P[Y=y]/∂Θ[x|pa] = P[pa], so Δ_i = mean_Y(1/|dom Y|)/|dom pa_i|.
 :func:`sensitivity` computes it from exact derivatives all the same, and the tests check the identity.
 
 Privacy: stage I costs its share on the whole table by amplification, stage II the rest, and the shares of stage II are

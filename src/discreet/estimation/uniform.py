@@ -48,9 +48,9 @@ class UniformNetwork:
         measured = measure_nodes(curator, families, whole, [1] * len(families.domain), self.noise)
         return self._estimate(families, measured)
 
-    def estimate(self, measurements: Measurements) -> BayesianNetwork:
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         """From the measurements of :meth:`fit`, in their order; post-processing only."""
-        return self._estimate(self.families(measurements.domain), measurements)
+        return self._estimate(self.families(domain or measurements.domain), measurements)
 
     def _estimate(self, families: Families, measured: Measurements) -> BayesianNetwork:
         tables = parameters(families, node_tables(families, measured))

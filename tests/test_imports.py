@@ -1,0 +1,421 @@
+"""The line between private and public, drawn in the import graph.
+
+What crosses it was noised by one gateway and paid for in one ledger; so who may import rows, noise, frames and
+randomness is part of the proof. The contract is the two tables below. Every rule is tried on planted violations.
+"""
+
+import ast
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+
+# What is guarded, and who may import it. A name stands for a module and everything below it; `discreet.` is left out.
+#
+#   rule                 guarded                                  may be imported by                   and, in part, by
+MAY_IMPORT = {
+    "rows":             (["tables"],                              ["tables", "audit", "cli", "estimators"],
+                         {"privacy.curator": "tables.base", "privacy.query": "tables.base",
+                          "privacy.mechanisms": "tables.base"}),
+    "noise":            (["privacy.mechanisms"],                  ["privacy", "audit"], {}),
+    "curator":          (["privacy.curator"],                     ["privacy", "audit", "cli", "estimators",
+                                                                   "estimation", "report"], {}),
+    "opendp":           (["opendp"],                              ["privacy"], {}),
+    "frames":           (["narwhals", "pandas", "polars", "pyarrow", "pyspark", "duckdb"],
+                                                                  ["tables", "encoding", "models", "estimators"], {}),
+    "scikit-learn":     (["sklearn"],                             ["estimators"], {}),
+    "terminal":         (["typer", "rich", "click"],              ["cli"], {}),
+}  # fmt: skip
+
+# Who may not import what, whatever the table above says.
+#
+#   rule                 who                                                                    what
+MAY_NOT = {
+    "public side":      (["domain", "errors", "factor", "graph", "ordering", "inference", "models", "io", "language",
+                          "networks", "theory"],
+                         ["tables", "privacy", "audit"]),
+    "learners":         (["estimation", "report"],
+                         ["tables", "privacy.mechanisms", "privacy.ledger", "audit"]),
+    "seeded noise":     (["tables", "privacy", "estimation"],
+                         ["random", "numpy.random"]),
+    "noise of others":  (["tables", "privacy"],
+                         ["scipy.stats", "torch", "jax"]),
+    "pickle":           ([""],
+                         ["pickle", "shelve", "marshal", "dill", "joblib"]),
+}  # fmt: skip
+
+# Imports run one way: nobody imports a room to the right of their own.
+ONE_WAY = ["domain", "factor", "graph", "inference", "models", "estimation", "estimators", "report", "cli"]
+
+# Learners are handed a curator. They make none, and nobody reaches into one, or into a table.
+MAKE_NO_CURATOR = ["estimation", "report", "models", "inference"]
+INSIDES = {"_source", "_rows", "_prepared", "_gateway", "_persons"}
+MAY_REACH_INSIDE = ["tables", "privacy", "audit"]
+
+# Imports inside functions: what is slow or optional, and the commands of the command line.
+MAY_WAIT = ["matplotlib", "networkx", "pandas", "polars", "pyarrow", "pyspark", "scipy", "sklearn", "duckdb", "jinja2"]
+MAY_WAIT_WITH_ANYTHING = ["cli", "__init__"]
+
+# Two imports that wait until they run because they go against the stream, with their reasons.
+AGAINST_THE_STREAM = {
+    ("io.native", "models"): "the families of models register their readers when they are imported",
+    ("cli.demo", "cli.app"): "the demonstration plays whole command lines",
+}
+
+
+# -- reading the imports ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module, with where it stands: at the top, in a function, or for type checkers only."""
+
+    target: str  # without `discreet.` when it is ours
+    line: int
+    place: str
+    is_ours: bool
+
+
+def within(name, rooms):
+    return any(room == "" or name == room or name.startswith(room + ".") for room in rooms)
+
+
+class Reader(ast.NodeVisitor):
+    """Imports, attribute accesses and calls of one module."""
+
+    def __init__(self, module, is_package, modules):
+        self.module, self.modules = module, modules
+        self.package = module if is_package else module.rpartition(".")[0]
+        self.place = "top"
+        self.imports, self.attributes, self.calls = [], [], []
+
+    def _add(self, dotted, node):
+        ours = dotted == "discreet" or dotted.startswith("discreet.")
+        target = dotted.removeprefix("discreet").removeprefix(".") if ours else dotted
+        self.imports.append(Import(target or "__init__" if ours else target, node.lineno, self.place, ours))
+
+    def visit_Import(self, node):
+        for alias in node.names:
+            self._add(alias.name, node)
+
+    def visit_ImportFrom(self, node):
+        base = node.module or ""
+        if node.level:
+            parents = ("discreet." + self.package).rstrip(".").split(".")
+            parents = parents[: len(parents) - (node.level - 1)]
+            base = ".".join([*parents, *([node.module] if node.module else [])])
+        for alias in node.names:  # `from .. import tables` and `from numpy import random` import modules too
+            inner = f"{base}.{alias.name}"
+            is_module = inner.removeprefix("discreet.") in self.modules or inner in ("numpy.random", "scipy.stats")
+            self._add(inner if is_module else base, node)
+
+    def visit_Call(self, node):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        self.calls.append((name, node.lineno))
+        is_import = name in ("import_module", "__import__")
+        if is_import and node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
+            self._add(node.args[0].value, node)
+        self.generic_visit(node)
+
+    def visit_Attribute(self, node):
+        if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+            self.attributes.append((node.attr, node.lineno))
+        if node.attr == "random" and isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy"):
+            self._add("numpy.random", node)
+        self.generic_visit(node)
+
+    def _inside(self, node, place):
+        before, self.place = self.place, place
+        self.generic_visit(node)
+        self.place = before
+
+    def visit_FunctionDef(self, node):
+        self._inside(node, "function" if self.place == "top" else self.place)
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef
+
+    def visit_If(self, node):
+        if "TYPE_CHECKING" in ast.dump(node.test):
+            before, self.place = self.place, "types"
+            for child in node.body:
+                self.visit(child)
+            self.place = before
+            for child in node.orelse:
+                self.visit(child)
+        else:
+            self.generic_visit(node)
+
+
+def read(sources):
+    """``{module: text}`` → ``{module: Reader}``; packages are named by themselves, the root ``__init__``."""
+    packages = {m for m in sources if any(other.startswith(m + ".") for other in sources)}
+    readers = {}
+    for module, text in sources.items():
+        reader = Reader(
+            "" if module == "__init__" else module, module in packages or module == "__init__", set(sources)
+        )
+        reader.visit(ast.parse(text))
+        readers[module] = reader
+    return readers
+
+
+def sources_of(root):
+    found = {}
+    for path in sorted((root / "discreet").rglob("*.py")):
+        parts = path.relative_to(root / "discreet").with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+        found[name] = path.read_text(encoding="utf-8")
+    return found
+
+
+# -- checking --------------------------------------------------------------------------------------------------------
+
+
+def violations(sources):
+    """Sentences that begin with the name of the rule."""
+    found = []
+    readers = read(sources)
+    for module, reader in readers.items():
+        for i in reader.imports:
+            if module == "__init__" and i.place != "top":
+                continue  # the lazy front door
+            if i.place == "function" and (module, i.target) in AGAINST_THE_STREAM:
+                continue
+            where = f"{module}:{i.line} imports {i.target}"
+            found += [f"{rule}: {where}" for rule in _broken(module, i)]
+            hidden = i.place == "function" and not within(module, MAY_WAIT_WITH_ANYTHING) and i.target != "numpy.random"
+            if hidden and not within(i.target, MAY_WAIT):
+                found.append(f"hidden: {where} inside a function")
+        if within(module, MAKE_NO_CURATOR):
+            made = [line for name, line in reader.calls if name in ("Curator", "ExactCurator", "SecureGateway")]
+            found += [f"makes a curator: {module}:{line}" for line in made]
+        if not within(module, MAY_REACH_INSIDE):
+            reached = [(name, line) for name, line in reader.attributes if name in INSIDES]
+            found += [f"reaches inside: {module}:{line} uses {name}" for name, line in reached]
+    found += [f"cycle: {' → '.join(c)}" for c in cycles(readers)]
+    return found
+
+
+def _broken(module, i):
+    for rule, (guarded, allowed, parts) in MAY_IMPORT.items():
+        part = next((p for m, p in parts.items() if within(module, [m])), None)
+        if within(i.target, guarded) and not within(module, allowed) and not (part and within(i.target, [part])):
+            yield rule
+    for rule, (who, what) in MAY_NOT.items():
+        if within(module, who) and within(i.target, what):
+            yield rule
+    room, theirs = ([n for n, r in enumerate(ONE_WAY) if within(x, [r])] for x in (module, i.target))
+    if i.is_ours and room and theirs and theirs[0] > room[0]:
+        yield "one way"
+
+
+def cycles(readers):
+    """Cycles among modules; imports for type checkers do not run and do not count."""
+    graph = {
+        m: {
+            i.target
+            for i in r.imports
+            if i.is_ours
+            and i.place != "types"
+            and i.target in readers
+            and not (i.place == "function" and (m, i.target) in AGAINST_THE_STREAM)
+        }
+        - {m}
+        for m, r in readers.items()
+        if m != "__init__"
+    }
+    done, path, found = set(), [], []
+
+    def walk(m):
+        if m in path:
+            found.append([*path[path.index(m) :], m])
+            return
+        if m in done or m not in graph:
+            return
+        path.append(m)
+        for n in sorted(graph[m]):
+            walk(n)
+        path.pop()
+        done.add(m)
+
+    for m in sorted(graph):
+        walk(m)
+    return found
+
+
+# -- the tests -------------------------------------------------------------------------------------------------------
+
+
+def test_the_contract_is_kept():
+    assert violations(sources_of(SOURCE)) == []
+
+
+def test_the_source_was_read():
+    readers = read(sources_of(SOURCE))
+    assert {"tables.memory", "privacy.curator", "privacy", "models.base", "__init__", "audit"} <= set(readers)
+    assert any(i.target == "opendp.measurements" for i in readers["privacy.mechanisms"].imports)
+    assert any(i.target == "tables.base" for i in readers["privacy.curator"].imports)
+    assert any(i.target == "numpy.random" for i in readers["factor"].imports)
+    assert sum(len(r.imports) for r in readers.values()) > 300
+
+
+# The smallest package in which everything is in its place.
+CLEAN = {
+    "__init__": "def __getattr__(name):\n    from .tables.encode import encode\n",
+    "domain": "import math\n",
+    "encoding": "import narwhals as nw\nfrom .domain import Domain\n",
+    "factor": "import numpy as np\nfrom .domain import Domain\nrng = np.random.default_rng()\n",
+    "graph": "from .factor import Factor\n",
+    "tables": "",
+    "tables.base": "from ..domain import Domain\n",
+    "tables.memory": "from .base import Table\nimport narwhals as nw\n",
+    "tables.encode": "from .memory import MemoryTable\n",
+    "privacy": "",
+    "privacy.budget": "",
+    "privacy.query": "from ..tables.base import IntArray\n",
+    "privacy.mechanisms": "import opendp.measurements as m\nfrom ..tables.base import IntArray\n",
+    "privacy.curator": "from ..tables.base import Table\nfrom .mechanisms import Gateway\nx = table._rows\n",
+    "inference": "",
+    "inference.exact": "from ..graph import f\n",
+    "models": "",
+    "io": "",
+    "io.native": "import importlib\ndef load():\n    importlib.import_module('discreet.models')\n",
+    "models.base": "from ..inference.exact import f\nfrom ..io.native import s\ndef plot():\n    import matplotlib\n",
+    "models.records": "from .base import M\ndef frame():\n    import pandas as pd\n",
+    "estimation": "",
+    "estimation.fw": "from ..models.base import M\nfrom ..privacy.curator import Curator\n",
+    "audit": "from .tables.memory import MemoryTable\n",
+    "cli": "",
+    "cli.measure": "import typer\ndef run():\n    from ..tables.encode import encode\n",
+}
+
+PLANTED = [
+    ("rows", "estimation.fw", "from ..tables.memory import MemoryTable"),
+    ("rows", "estimation.fw", "import discreet.tables.encode"),
+    ("rows", "estimation.fw", "from .. import tables"),
+    ("rows", "privacy.query", "from ..tables.memory import MemoryTable"),
+    ("rows", "privacy.curator", "from ..tables import memory"),
+    ("rows", "privacy.budget", "from ..tables.base import Table"),
+    ("rows", "graph", "from .tables.base import Table"),
+    ("rows", "models.base", "def f():\n    from ..tables.encode import encode"),
+    ("rows", "models.base", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..tables.base import Table"),
+    ("rows", "models.base", "import importlib\nt = importlib.import_module('discreet.tables.encode')"),
+    ("rows", "encoding", "from .tables.memory import MemoryTable"),
+    ("public side", "models.records", "from ..privacy.budget import PureDP"),
+    ("public side", "inference.exact", "from ..privacy import curator"),
+    ("public side", "domain", "from .tables.base import Table"),
+    ("learners", "estimation.fw", "from ..privacy.mechanisms import SecureGateway"),
+    ("learners", "estimation.fw", "from ..tables.base import IntArray"),
+    ("noise", "cli.measure", "from ..privacy.mechanisms import SecureGateway"),
+    ("noise", "models.base", "from ..privacy import mechanisms"),
+    ("curator", "models.base", "from ..privacy.curator import Curator"),
+    ("curator", "tables.memory", "from ..privacy.curator import Curator"),
+    ("opendp", "tables.memory", "import opendp.prelude as dp"),
+    ("opendp", "estimation.fw", "def f():\n    from opendp.mod import enable_features"),
+    ("frames", "graph", "import pandas as pd"),
+    ("frames", "privacy.curator", "import polars"),
+    ("frames", "estimation.fw", "import duckdb"),
+    ("seeded noise", "tables.memory", "import random"),
+    ("seeded noise", "privacy.mechanisms", "import numpy as np\nnoise = np.random.default_rng(0).laplace()"),
+    ("seeded noise", "privacy.mechanisms", "from numpy import random"),
+    ("seeded noise", "privacy.mechanisms", "from numpy.random import default_rng"),
+    ("noise of others", "privacy.mechanisms", "from scipy import stats"),
+    ("seeded noise", "estimation.fw", "import numpy\nx = numpy.random.rand()"),
+    ("scikit-learn", "models.base", "from sklearn.base import BaseEstimator"),
+    ("terminal", "privacy.curator", "from rich.progress import track"),
+    ("pickle", "tables.memory", "import pickle"),
+    ("one way", "inference.exact", "from ..models.base import M"),
+    ("one way", "domain", "from .factor import Factor"),
+    ("hidden", "models.base", "def f():\n    from ..graph import g"),
+    ("makes a curator", "estimation.fw", "c = Curator(table, budget=b)"),
+    ("makes a curator", "estimation.fw", "c = curator_module.ExactCurator(table)"),
+    ("reaches inside", "estimation.fw", "rows = curator._rows"),
+    ("reaches inside", "models.base", "def f(c):\n    return c._source.count([()])"),
+    ("cycle", "domain", "from .graph import g"),
+    ("cycle", "tables.base", "from .memory import MemoryTable"),
+    ("cycle", "io.native", "from ..models.base import M"),
+    ("cycle", "graph", "def f():\n    from .inference.exact import g"),
+]
+
+
+def test_a_clean_package_has_no_violations():
+    assert violations(CLEAN) == []
+
+
+@pytest.mark.parametrize(("rule", "module", "planted"), PLANTED)
+def test_planted_violations_are_caught_by_name(rule, module, planted):
+    found = violations({**CLEAN, module: f"{CLEAN[module]}{planted}\n"})
+    assert any(v.startswith(f"{rule}:") for v in found), found
+
+
+def test_every_exception_is_still_needed():
+    readers = read(sources_of(SOURCE))
+    for module, target in AGAINST_THE_STREAM:
+        assert any(i.target == target and i.place == "function" for i in readers[module].imports), (module, target)
+
+
+def test_every_rule_has_a_planted_violation():
+    named = {rule for rule, _, _ in PLANTED}
+    assert {*MAY_IMPORT, *MAY_NOT, "one way", "hidden", "makes a curator", "reaches inside", "cycle"} == named
+
+
+# -- what an import costs --------------------------------------------------------------------------------------------
+
+HEAVY = [
+    "opendp",
+    "scipy",
+    "matplotlib",
+    "networkx",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "duckdb",
+    "sklearn",
+    "typer",
+    "rich",
+]
+FRESH = """
+import sys, time
+before = time.process_time()
+import discreet
+{more}
+print(time.process_time() - before)
+print(*sorted({{m.partition('.')[0] for m in sys.modules}}))
+"""
+
+
+def fresh(more=""):
+    out = subprocess.run(
+        [sys.executable, "-c", FRESH.format(more=more)], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    return float(out[-2]), set(out[-1].split())
+
+
+def test_importing_the_package_is_quick_and_light():
+    seconds, loaded = min(fresh() for _ in range(3))
+    assert seconds < 0.5
+    assert not loaded & set(HEAVY)
+
+
+def test_lightness_can_fail():
+    _, loaded = fresh("discreet.Curator")
+    assert "opendp" in loaded  # so the test above would have seen it
+
+
+def test_budgets_and_ledgers_do_not_need_the_noise():
+    _, loaded = fresh("discreet.PureDP, discreet.Ledger, discreet.Domain")
+    assert not loaded & {"opendp", "matplotlib", "networkx", "pandas", "polars", "duckdb"}
+
+
+def test_importing_says_nothing():
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "import discreet; discreet.Curator; discreet.encode; discreet.Domain"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
