@@ -57,7 +57,7 @@ def _random_table(shape: Sequence[int], rows: int, seed: int) -> tuple[MemoryTab
     rng = np.random.default_rng(seed)
     columns = [rng.integers(0, k, rows, dtype=np.uint8) for k in shape]
     domain = Domain.of({f"c{i:02d}": k for i, k in enumerate(shape)})
-    return encode({name: column for name, column in zip(domain.names, columns, strict=True)}, domain), columns
+    return encode(dict(zip(domain.names, columns, strict=True)), domain), columns
 
 
 def _by_hand(columns: Sequence[np.ndarray], shape: Sequence[int]) -> Callable[[], list[np.ndarray]]:
@@ -85,11 +85,12 @@ def _counting(
     yield row("counting time, ratio", setting, ratio(ours, by_hand_wide, repeat=runs), target=1.5, reference=1.0,
               reference_name="np.bincount a pair on int64 columns", runs=runs,
               seconds=seconds(ours), reference_seconds=seconds(by_hand_wide))  # fmt: skip
-    yield row("counting time, ratio", setting, ratio(ours, by_hand, repeat=max(3, runs // 3)), target=1.5, reference=1.0,
-              reference_name="np.bincount a pair on the codes", runs=max(3, runs // 3))  # fmt: skip
+    fewer = max(3, runs // 3)
+    yield row("counting time, ratio", setting, ratio(ours, by_hand, repeat=fewer), target=1.5, reference=1.0,
+              reference_name="np.bincount a pair on the codes", runs=fewer)  # fmt: skip
     one = MemoryTable(table.domain, list(columns), threads=1)
-    yield row("counting time, ratio", setting, ratio(lambda: one.count(pairs), by_hand_wide, repeat=max(3, runs // 3)),
-              reference=1.0, reference_name="np.bincount a pair on int64 columns", runs=max(3, runs // 3),
+    yield row("counting time, ratio", setting, ratio(lambda: one.count(pairs), by_hand_wide, repeat=fewer),
+              reference=1.0, reference_name="np.bincount a pair on int64 columns", runs=fewer,
               method="one thread")  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def law(kind, scale):
 
 
 KINDS = ["laplace", "gaussian"]
-SCALES = [0.05, 0.3, 0.5, 1.0, 2.5, 9.99, 10.01, 33.0, 999.0, 1001.0]
+SCALES = [1 / 800, 1 / 600, 1 / 400, 0.05, 0.3, 0.5, 1.0, 2.5, 9.99, 10.01, 33.0, 999.0, 1001.0]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -410,18 +411,18 @@ def test_two_processes_end_exactly_at_the_budget(path):
     ledger = Ledger.create(path, PureDP(1))
     processes = [run(SPENDER, path, 700) for _ in range(2)]
     assert [p.stdout.readline() for p in processes] == ["ready\n"] * 2
-    begin = time.monotonic()
     for p in processes:
         p.stdin.write("go\n")
         p.stdin.flush()
+    worked = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     taken = [int(p.communicate(timeout=110)[0]) for p in processes]
-    elapsed = time.monotonic() - begin
+    worked = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - worked
     assert sum(taken) == 1000
     assert min(taken) >= 300  # both were at work
     assert ledger.spent == PureDP(1)
     assert ledger.remaining is None
     assert ledger.verify() == []
-    assert elapsed < 100, "a charge must not grow slower with the number of those before it"
+    assert worked < 12, "a charge must not grow slower with the number of those before it"
 
 
 RELEASER = """
@@ -444,12 +445,14 @@ def kill_in_the_middle(tmp_path, kills):
     """Kill a process that charges and releases, again and again; the ledger must cover every release each time."""
     path, released = tmp_path / "killed.ledger", tmp_path / "released"
     released.touch()
+    begin = time.monotonic()
     Ledger.create(path, PureDP(1)).close()
+    patience = max(0.06, 3 * (time.monotonic() - begin))  # a few charges, on a slow disk too
     luck = random.Random()
     for _ in range(kills):
         process = run(RELEASER, path, released)
         assert process.stdout.readline() == "ready\n"
-        time.sleep(luck.uniform(0.0, 0.06))
+        time.sleep(luck.uniform(0.0, patience))
         process.send_signal(signal.SIGKILL)
         process.communicate()
         with Ledger.open(path) as ledger:

@@ -203,6 +203,24 @@ def test_scales_cover_the_share_exactly_and_barely(sensitivity, amount):
     assert F(sensitivity**2) / (2 * b**2) <= amount <= F(sensitivity**2) / (2 * b**2) * tiny
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 1000), st.sampled_from([F(1, 3), F(1), F(7, 2)]))
+def test_opendp_books_the_same_costs(sensitivity, amount):
+    """A second opinion: the mechanisms that are drawn from, asked for their own privacy."""
+
+    def close(theirs, ours):
+        assert theirs == pytest.approx(float(ours), rel=1e-9)
+
+    b = mechanisms.laplace_scale(sensitivity, amount)
+    close(mechanisms._additive("laplace", b).map(sensitivity), amount)
+    sigma = mechanisms.gaussian_scale(sensitivity**2, amount)
+    close(mechanisms._additive("gaussian", sigma).map(float(sensitivity)), amount)
+    b = mechanisms.selection_scale_pure(sensitivity, amount)
+    close(mechanisms._selection("permute-and-flip", b).map(sensitivity), amount)
+    b = mechanisms.selection_scale_zcdp(sensitivity, amount)
+    close(mechanisms._selection("exponential", b).map(sensitivity), amount)
+
+
 @given(st.fractions(F(1, 10**30), 10**30))
 def test_rounding_up_to_a_float(x):
     y = mechanisms.float_above(x)

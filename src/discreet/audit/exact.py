@@ -31,6 +31,8 @@ ORDERS = (1.01, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
 
 def selection_law(call: NoiseCall, scores: Sequence[int]) -> NDArray[np.float64]:
     """Exact probabilities of private selection."""
+    if call.kind == "noisy-max":
+        return _noisy_max_law(call.scale, scores)
     q = np.array([float(s - max(scores)) for s in scores]) / call.scale
     a = np.exp(q)
     if call.kind == "exponential":
@@ -47,6 +49,22 @@ def selection_law(call: NoiseCall, scores: Sequence[int]) -> NDArray[np.float64]
                 e[1:] += e[:-1] * (1 - a[j])
         law[i] = a[i] * sum(e[k] / (m * math.comb(m - 1, k)) for k in range(m))
     return law
+
+
+def _noisy_max_law(scale: float, scores: Sequence[int]) -> NDArray[np.float64]:
+    """The largest after discrete Laplace noise, the first of equals: a sum over where the winner stands."""
+    reach = math.ceil(45 * scale) + max(scores) - min(scores) + 1
+    z = np.arange(-reach, reach + 1)
+    weight = np.exp(-np.abs(z) / scale)
+    weight /= weight.sum()
+    at = [np.concatenate([np.zeros(s - min(scores)), weight, np.zeros(max(scores) - s)]) for s in scores]
+    up_to = [np.cumsum(w) for w in at]
+    below = [c - w for c, w in zip(up_to, at, strict=True)]
+    law = [
+        (at[i] * np.prod([below[j] if j < i else up_to[j] for j in range(len(scores)) if j != i], axis=0)).sum()
+        for i in range(len(scores))
+    ]
+    return np.array(law)
 
 
 @lru_cache(maxsize=4096)

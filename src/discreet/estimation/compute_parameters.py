@@ -11,7 +11,7 @@ Models*, ICML 2020. What the text leaves open is decided here:
   the empty one upwards ("Overall Consistency", steps 1–3); eq. 18 is read for single cells;
 * after eq. 18 cells may be negative again: they become zero before line 8 takes conditional rows, and empty rows are
   uniform. As the paper states it, KL(non-private ‖ private) is then infinite in nearly every run; so, unless the
-  tables are exact, every cell gets a tenth of a record on top (:data:`LEAST_RECORDS`), which favours the method.
+  tables are exact, every cell gets a hundredth of a record on top (:data:`LEAST_RECORDS`).
 
 Privacy: 2 counting queries a node with half of its share each; L1 sensitivity 1 under add-remove. Under replace-one the
 same noise would give 2ε (one cell loses a record and another gains one): the curator doubles it then.
@@ -33,8 +33,7 @@ from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from .families import Array, Families
 
-
-LEAST_RECORDS = 0.1
+LEAST_RECORDS = 0.01
 
 
 @dataclass(frozen=True)

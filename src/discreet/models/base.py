@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .. import language
 from ..domain import Clique, Domain
-from ..errors import InputError
+from ..errors import InputError, NotAReleaseError
 from ..factor import CliqueVector
 from ..graph import DEFAULT_MEMORY_LIMIT, Forecast
 from ..io.native import save_model
@@ -221,7 +221,15 @@ class Model(ABC):
         return replace(self, card=card)  # type: ignore[type-var]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the native file: one zip with a JSON header and raw arrays; deterministic bytes."""
+        """Write the native file: one zip with a JSON header and raw arrays; deterministic bytes.
+
+        A model that was learned without privacy (its card says so) refuses: a file looks like a release.
+        """
+        origin = (self.card or {}).get("origin")
+        if origin in ("exact", "research"):
+            raise NotAReleaseError(
+                f"this model carries no privacy guarantee (its origin is {origin!r}) and cannot be saved as a release"
+            )
         save_model(self, path)
 
     def to_archive(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -18,6 +18,7 @@ from .query import Query
 from .unit import PrivacyUnit, Sensitivity
 
 NoiseChoice = Literal["auto", "laplace", "gaussian"]
+SelectionChoice = Literal["auto", "laplace"]
 LARGEST_DRAW = 1 << 28  # cells: two gigabytes, half an hour of noise
 
 
@@ -144,11 +145,19 @@ def _gaussian_rho(call: NoiseCall) -> Fraction:
     return Fraction(call.sensitivity.l2_squared) / (2 * Fraction(call.scale) ** 2)
 
 
-def plan_selection(linf: int, share: Budget) -> tuple[NoiseCall, Cost]:
-    """Permute-and-flip for pure shares, the exponential mechanism for the others."""
+def plan_selection(linf: int, share: Budget, mechanism: SelectionChoice = "auto") -> tuple[NoiseCall, Cost]:
+    """Permute-and-flip for pure shares, the exponential mechanism for the others; or Laplace noise and the largest."""
+    if mechanism not in ("auto", "laplace"):
+        raise InputError(f"mechanism must be 'auto' or 'laplace', got {mechanism!r}")
     if linf < 1:
         raise InputError(f"no record moves these scores (sensitivity {linf}): they are public; take the best yourself")
     sensitivity = Sensitivity(linf, linf**2, linf, 1)
+    if mechanism == "laplace":
+        converted = share.to_zcdp() if isinstance(share, ApproxDP) else share
+        pure = converted.to_pure() if isinstance(converted, ZCDP) else converted
+        assert isinstance(pure, PureDP)
+        scale = mechanisms.selection_scale_pure(linf, pure.epsilon)
+        return NoiseCall("noisy-max", scale, sensitivity), Cost.pure(Fraction(2 * linf) / Fraction(scale))
     if isinstance(share, PureDP):
         scale = mechanisms.selection_scale_pure(linf, share.epsilon)
         return NoiseCall("permute-and-flip", scale, sensitivity), Cost.pure(Fraction(2 * linf) / Fraction(scale))

@@ -17,10 +17,18 @@ from ..measurement import Measurement, Measurements, Noise, Origin
 from ..tables.base import IntArray, Table
 from .accounting import Accountant, Cost
 from .budget import Amount, ApproxDP, Budget, PureDP, exact
-from .calibration import NoiseChoice, amplified, noise_of, plan_noise, plan_selection, plan_threshold
+from .calibration import (
+    NoiseChoice,
+    SelectionChoice,
+    amplified,
+    noise_of,
+    plan_noise,
+    plan_selection,
+    plan_threshold,
+)
 from .ledger import Ledger
 from .mechanisms import Gateway, NoiseCall, SecureGateway
-from .query import Marginals, Query, Score
+from .query import GroupedScore, Marginals, Query, Score
 from .unit import PrivacyUnit, Sensitivity, as_probability
 
 ABSTAIN = "⊥"
@@ -168,6 +176,35 @@ class Curator:
         left = list(range(len(names)))
         chosen = [left.pop(self._gateway.select(call, scores[left])) for _ in range(k)]
         return Selection(tuple(chosen), tuple(names[i] for i in chosen), call.scale)
+
+    def select_each(
+        self, score: GroupedScore, share: Budget | None = None, *, k: int = 1, mechanism: SelectionChoice = "auto"
+    ) -> tuple[Selection, ...]:
+        """The best k of each group of candidates, privately, in one pass over the rows; each selection has the same
+        part of the share.
+
+        Guarantee: that of :meth:`select` for every selection (``"laplace"``: report-noisy-max with Laplace noise);
+        they compose, because one unit may move the scores of every group.
+        """
+        share = self._share(share)
+        names, sizes = score.candidates, score.groups
+        if sum(sizes) != len(names) or not all(1 <= k <= size for size in sizes):
+            raise InputError(f"every group must have at least k={k} of the {len(names)} candidates, got {list(sizes)}")
+        per_round = share.split([1] * (k * len(sizes)))[0]
+        calls = [plan_selection(linf, per_round, mechanism)[0] for linf in score.linfs(self.unit)]
+        # Every call is within its part of the share, so the whole is within the share; thousands of steps with a scale
+        # each would otherwise be added up with ever longer fractions.
+        cost = Cost.of(share.to_zcdp() if isinstance(share, ApproxDP) else share)
+        self._check((cost,))
+        scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
+        self._spend((cost,), {**score.describe(), "k": k, "noise": calls[0].kind, "share": share.to_dict()})
+        out, start = [], 0
+        for call, size in zip(calls, sizes, strict=True):
+            left = list(range(start, start + size))
+            chosen = [left.pop(self._gateway.select(call, scores[left])) for _ in range(k)]
+            out.append(Selection(tuple(c - start for c in chosen), tuple(names[c] for c in chosen), call.scale))
+            start += size
+        return tuple(out)
 
     def large_cells(self, clique: Iterable[str], share: Budget | None = None) -> dict[tuple[str, ...], int]:
         """The cells of one contingency table whose noisy count is large, by their labels: for tables far too large to

@@ -13,6 +13,9 @@ Guarantees (Δ is the sensitivity of the whole vector for the unit and relation 
   directly from its exact privacy-loss distribution when every changed cell moves by one;
 * permute-and-flip with scale b: 2Δ∞/b-DP [MS20]; exponential mechanism (Gumbel noise of scale b): 2Δ∞/b-DP and,
   having range 2Δ∞/b, Δ∞²/(2b²)-zCDP [CR21]. Scores move both ways, so neither is given the monotone discount;
+* noisy-max, the largest after discrete Laplace noise of scale b (the first of equals): 2Δ∞/b-DP. Given the others'
+  noise, i wins iff its own is at least some whole τ; on a neighbour τ moves by at most 2Δ∞, and one step of τ changes
+  P(noise ≥ τ) by a factor of at most e^{1/b};
 * thresholded histogram: discrete Laplace noise of scale b on the non-zero counts, those above τ are released:
   (Δ₁/b, δ)-DP with δ = Δ₀·P(noise > τ − Δ∞). We threshold ourselves: OpenDP 0.16 releases counts *equal* to its
   threshold but leaves that atom out of δ (opendp/opendp issue 2922).
@@ -56,7 +59,7 @@ _CHUNK = 1 << 14
 class NoiseCall:
     """What a draw is about: its kind, its scale and the sensitivity that the scale was made for."""
 
-    kind: Literal["laplace", "gaussian", "permute-and-flip", "exponential", "threshold"]
+    kind: Literal["laplace", "gaussian", "permute-and-flip", "exponential", "noisy-max", "threshold"]
     scale: float
     sensitivity: Sensitivity
     threshold: int | None = None
@@ -93,6 +96,9 @@ class SecureGateway:
         return np.concatenate([np.asarray(c, dtype=np.int64) for c in noisy]).reshape(values.shape)
 
     def select(self, call: NoiseCall, scores: IntArray) -> int:
+        if call.kind == "noisy-max":
+            noisy = self.add_noise(NoiseCall("laplace", call.scale, call.sensitivity), np.asarray(scores))
+            return int(np.argmax(noisy))
         return int(_selection(call.kind, call.scale)(np.asarray(scores, dtype=np.int64)))
 
     def release_large(self, call: NoiseCall, histogram: Mapping[str, int]) -> dict[str, int]:

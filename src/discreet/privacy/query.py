@@ -223,6 +223,22 @@ class Score(ABC):
         return {"score": type(self).__name__, "candidates": len(self.candidates)}
 
 
+class GroupedScore(Score):
+    """Scores in several groups, for one selection in each: all from one pass over the rows."""
+
+    @property
+    @abstractmethod
+    def groups(self) -> tuple[int, ...]:
+        """How many of the candidates, in order, each group has."""
+
+    @abstractmethod
+    def linfs(self, unit: PrivacyUnit) -> tuple[int, ...]:
+        """Of each group, the largest change of any of its scores through one unit."""
+
+    def linf(self, unit: PrivacyUnit) -> int:
+        return max(self.linfs(unit))
+
+
 class LargestSum(Score):
     """Select the largest of a query's sums (over all its parts, which must share one grid)."""
 

@@ -1,0 +1,50 @@
+"""Naive maximum likelihood from noisy tables, as if they were exact ([BMSSHM17] section 3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import InputError
+from ..measurement import Measurements
+from .consistency import estimated_total, pooled
+from .field_learner import Array, FieldLearner, on_cliques
+from .likelihood import Field
+from .projection import project_table
+
+
+@dataclass(frozen=True)
+class NaiveField(FieldLearner):
+    """Each noisy table projected to the simplex, then maximum likelihood with the penalty λ‖θ‖².
+
+    The penalty decides everything and cannot be chosen without looking at the truth: too small, and cells that noise
+    made zero get vanishing probabilities; too large, and nothing is learned. For comparison; :class:`NoiseAwareField`
+    needs no such choice.
+
+    Parameters
+    ----------
+    penalty:
+        λ, on the scale of the log-likelihood of one record.
+    project:
+        Whether tables are projected to the simplex first (Figure 1b).
+    """
+
+    penalty: float = 1e-3
+    project: bool = True
+    method: ClassVar[str] = "naive"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.penalty > 0 or not np.isfinite(self.penalty):
+            raise InputError(
+                f"the penalty must be positive, got penalty={self.penalty}; without one there may be no fit"
+            )
+
+    def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
+        total = estimated_total(measurements)
+        tables = on_cliques(field.cliques, pooled(measurements))
+        shares = {c: project_table(y / total) if self.project else y / total for c, (y, _) in tables.items()}
+        found = field.maximise(field.join(shares), np.full(field.size, 2 * self.penalty))
+        return found.theta, {"penalty": self.penalty, "converged": found.converged}

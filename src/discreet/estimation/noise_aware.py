@@ -1,0 +1,62 @@
+"""The default for Markov random fields: tables made consistent, then a likelihood whose ridge knows the noise.
+
+Write y for the consistent tables, N for their total, v for the variance of noise in a cell. Under the model, y − Nμ(θ)
+has variance v + Nμ in a cell: noise and sampling. With a normal prior of variance σ² on the log potentials, the most
+probable θ solves N·Cov(θ)·W·(y − Nμ(θ)) = θ/σ² with W = 1/(v + Nμ). Taking Cov for its diagonal μ this becomes, cell by
+cell, y − Nμ(θ) = (1 + v/Nμ)·θ/σ²: maximum likelihood with **ridge (1 + v/(Nμ))/σ²**. It is a convex problem but for the
+μ in the ridge, which is taken from the solution before: three rounds, starting from uniform.
+
+Where noise is small this is maximum likelihood; where it dominates, θ goes to 0 like N²μ/v, so the model never does
+worse than uniform by more than a trace; and no μ̂ outside the marginal polytope can make it diverge.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..measurement import Measurements
+from .consistency import consistent, estimated_total
+from .field_learner import Array, FieldLearner, on_cliques
+from .likelihood import Field
+from .projection import project_table
+
+PRIOR_VARIANCE = 0.94
+"""σ² of a free parameter. In an overcomplete table only part of the cells are free: see :func:`prior_variance`."""
+TOLERANCES = (1e-4, 1e-5, 1e-7)
+"""Of the three rounds: the first two only serve to weigh the cells of the third."""
+LEAST_PROBABILITY = 1e-12
+
+
+@dataclass(frozen=True)
+class NoiseAwareField(FieldLearner):
+    """Learn a Markov random field from noisy tables; nothing to tune."""
+
+    method: ClassVar[str] = "noise_aware"
+
+    def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
+        total = estimated_total(measurements)
+        tables = on_cliques(field.cliques, consistent(measurements))
+        target = field.join({c: project_table(y / total) for c, (y, _) in tables.items()})
+        variance = field.fill({c: v for c, (_, v) in tables.items()})
+        prior = prior_variance(field)
+        mu = field.uniform()
+        theta = np.zeros(field.size)
+        for tolerance in TOLERANCES:
+            ridge = (1 + variance / (total * mu)) / (prior * total)
+            found = field.maximise(target, ridge, start=theta, curvature=mu, tolerance=tolerance)
+            theta = found.theta
+            mu = np.maximum(field(theta)[1], LEAST_PROBABILITY)
+        return theta, {"converged": found.converged}
+
+
+def prior_variance(field: Field) -> float:
+    """σ² of a cell. A table with c cells in which only f directions are free has the same size of θ spread over more
+    cells when it is written with the least norm: σ² shrinks by free directions over cells."""
+    sets = {s for c in field.cliques for r in range(1, len(c) + 1) for s in combinations(c, r)}
+    free = sum(math.prod(field.domain[n].size - 1 for n in s) for s in sets)
+    return PRIOR_VARIANCE * free / field.size

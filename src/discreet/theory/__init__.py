@@ -1,0 +1,1 @@
+"""What the papers prove, computed: bounds, hard instances, and how far to trust them."""
