@@ -154,7 +154,7 @@ def test_only_releases_and_public_knowledge_can_be_saved(tmp_path, origin):
     hidden = Measurement(
         "a", np.zeros(2, dtype=int), Noise("none"), DOMAIN.project(["a"]), clique=("a",), origin=origin
     )
-    measurements = example().plus(hidden)
+    measurements = Measurements([*example(), hidden], example().release)
     assert not measurements.is_release
     with pytest.raises(NotAReleaseError, match=f"'a' carries no privacy guarantee.*{origin}"):
         measurements.save(tmp_path / "m.zip")
@@ -242,7 +242,9 @@ def test_tables_of_the_wrong_shape_or_kind():
     with pytest.raises(InputError, match="grid of 'a' must be positive"):
         Measurement("a", np.array([1, 1]), Noise("none"), DOMAIN, clique=("a",), grid=Fraction(-1))
     with pytest.raises(InputError, match="wrong shape"):
-        Measurement("a", np.zeros(3, dtype=int), Noise("none"), DOMAIN, clique=("a",))
+        Measurement("a", np.zeros(3, dtype=int), Noise("laplace", 1.0), DOMAIN, clique=("a",))
+    with pytest.raises(InputError, match="no noise, so it is no release"):
+        Measurement("a", np.zeros(2, dtype=int), Noise("none"), DOMAIN, clique=("a",))
 
 
 def test_representations_say_how_noisy_a_table_is():

@@ -296,6 +296,11 @@ class Domain:
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Level] | int | Attribute]) -> Domain:
         """Short form: a mapping from names to levels, to a number of levels, or to an :class:`Attribute`."""
+        if not isinstance(columns, Mapping):
+            raise InputError(
+                'Domain.of takes a mapping from columns to levels, as in Domain.of({"smoke": ["yes", "no"], "visits": '
+                f"3}}); got {columns!r:.100}" + ("; load_schema reads a file" if isinstance(columns, str) else "")
+            )
         return cls(
             tuple(
                 replace(spec, name=name) if isinstance(spec, Attribute) else Attribute.categorical(name, spec)
@@ -332,15 +337,15 @@ class Domain:
         except (KeyError, TypeError):
             raise InputError(f"no column {name!r} in the domain{did_you_mean(str(name), self._index)}") from None
 
-    def size(self, names: Iterable[str] | None = None) -> int:
+    def size(self, names: Iterable[str] | str | None = None) -> int:
         """Number of cells of the table over ``names`` (all columns by default); exact, however large."""
-        return math.prod(self.shape if names is None else (self[n].size for n in names))
+        return math.prod((self if names is None else self.project(names)).shape)
 
     # -- making new ones -----------------------------------------------------------------------------------------
 
-    def project(self, names: Iterable[str]) -> Domain:
+    def project(self, names: Iterable[str] | str) -> Domain:
         """The domain of these columns, in the order given."""
-        return Domain(tuple(self.attributes[self.index(n)] for n in names))
+        return Domain(tuple(self[n] for n in ([names] if isinstance(names, str) else names)))
 
     def merge(self, other: Domain) -> Domain:
         """This domain followed by the columns of ``other`` that are new; shared columns must agree."""

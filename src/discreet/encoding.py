@@ -19,6 +19,7 @@ from .domain import Attribute, level_text
 from .errors import InputError, did_you_mean
 
 Codes = NDArray[np.integer[Any]]
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def code_type(levels: int) -> np.dtype[Any]:
@@ -113,23 +114,11 @@ def _items(values: Any) -> list[Any]:
 
 
 def _encode_series(series: Any, attribute: Attribute) -> NDArray[np.int64]:
-    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
-        return _encode_texts(series, attribute)
-    if series.dtype.is_numeric() and not series.is_null().any():
+    # Frames that look up, cast or deduplicate texts do so column by column, and let one value change how another is
+    # read (a null among whole-number categories, True beside 1). So all but plain numbers are looked up by ourselves.
+    if (series.dtype.is_integer() or series.dtype.is_float()) and not series.is_null().any():
         return _encode_array(series.to_numpy(), attribute)
     return _encode_list(_items(series), attribute)
-
-
-def _encode_texts(series: Any, attribute: Attribute) -> NDArray[np.int64]:
-    """Each distinct text is looked at once, and the frame's own engine puts the codes in."""
-    texts = series if series.dtype == nw.String else series.cast(nw.String)
-    absent = texts.is_null().to_numpy()
-    distinct = texts.drop_nulls().unique().to_list()
-    if not distinct:
-        return np.full(len(absent), attribute.missing_code, dtype=np.int64)
-    filled = texts.fill_null(distinct[0])
-    codes = filled.replace_strict(distinct, _codes_of(distinct, attribute).tolist(), return_dtype=nw.Int64).to_numpy()
-    return np.where(absent, attribute.missing_code, codes)
 
 
 def _encode_array(values: Any, attribute: Attribute) -> NDArray[np.int64]:
@@ -155,7 +144,7 @@ class _Memo(dict[tuple[type, Any], int]):
 
 
 def _codes_of(values: list[Any], attribute: Attribute) -> NDArray[np.int64]:
-    """As :func:`code_of`, for many values that are probably all different; numbers are binned together."""
+    """As :func:`code_of`, value by value; numbers are binned together."""
     if not attribute.is_numeric:
         return np.fromiter((code_of(v, attribute) for v in values), np.int64, len(values))
     x = np.fromiter((math.nan if _is_null(v) else _as_float(v) for v in values), np.float64, len(values))
@@ -168,11 +157,10 @@ def _codes_of(values: list[Any], attribute: Attribute) -> NDArray[np.int64]:
 def _encode_list(items: list[Any], attribute: Attribute) -> NDArray[np.int64]:
     if attribute.is_numeric:
         return _codes_of(items, attribute)
+    if not _PLAIN.issuperset(map(type, items)):  # others may compare and hash as they like, or not at all
+        return _codes_of(items, attribute)
     memo = _Memo(attribute)
-    try:
-        return np.fromiter(map(memo.__getitem__, zip(map(type, items), items, strict=True)), np.int64, len(items))
-    except Exception:  # a value that cannot be a dictionary key, a list for instance
-        return np.fromiter((code_of(v, attribute) for v in items), np.int64, len(items))
+    return np.fromiter(map(memo.__getitem__, zip(map(type, items), items, strict=True)), np.int64, len(items))
 
 
 def _code_of_level(value: Any, attribute: Attribute) -> int | None:

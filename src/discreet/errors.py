@@ -42,6 +42,11 @@ class NotAReleaseError(DiscreetError):
     """A value that carries no privacy guarantee was about to be saved or shown as a release."""
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things in words: ``1 column``, ``3 columns``, ``12,000 records``."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for a public name that does not exist: ``"; did you mean 'smoke'?"``, or the known names when few."""
     known = [str(k) for k in known]

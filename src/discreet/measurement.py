@@ -112,6 +112,8 @@ class Measurement:
         object.__setattr__(self, "counts", counts)
         if self.origin not in _ORIGINS:
             raise InputError(f"the origin of a measurement is one of {', '.join(_ORIGINS)}; got {self.origin!r}")
+        if self.origin == "release" and self.noise.kind == "none":
+            raise InputError(f"{self.label!r} has no noise, so it is no release; is it public knowledge?")
         if self.clique is not None and counts.shape != tuple(self.domain[n].size for n in self.clique):
             raise InputError(f"the table of {self.clique} has the wrong shape {counts.shape}")
 
@@ -192,20 +194,29 @@ class Measurements(tuple[Measurement, ...]):
         raise InputError(f"no table of {wanted} was measured; there are {list(self.cliques)}")
 
     def plus(self, *others: Measurement) -> Measurements:
-        """The same measurements and some more, for example public tables."""
+        """The same measurements with public tables or totals added. Another release has a statement of its own."""
+        for m in others:
+            if m.origin != "public":
+                raise InputError(
+                    f"{m.label!r} is not public knowledge but {m.origin!r}: it was paid for elsewhere, and the "
+                    "statement here would be false. Keep the two releases apart, or measure both with one curator"
+                )
         return Measurements((*self, *others), self.release)
 
     @property
     def is_release(self) -> bool:
-        return all(m.origin in ("release", "public") for m in self)
+        stated = self.release.get("origin", "release")
+        return stated == "release" and all(m.origin in ("release", "public") for m in self)
 
     def save(self, path: str | Path) -> None:
         """Write a file that can be published. Exact and research values refuse."""
-        for m in self:
-            if m.origin not in ("release", "public"):
+        for origin, label in ((m.origin, repr(m.label)) for m in self):
+            if origin not in ("release", "public"):
                 raise NotAReleaseError(
-                    f"{m.label!r} carries no privacy guarantee (it is {m.origin}) and cannot be saved as a release"
+                    f"{label} carries no privacy guarantee (it is {origin}) and cannot be saved as a release"
                 )
+        if not self.is_release:
+            raise NotAReleaseError("these measurements carry no privacy guarantee and cannot be saved as a release")
         header = {
             "kind": _KIND,
             "domain": self.domain.to_dict(),
@@ -248,7 +259,10 @@ class Measurements(tuple[Measurement, ...]):
                 )
                 for i, entry in enumerate(header["measurements"])
             ]
-            return cls(items, header["release"])
+            loaded = cls(items, header["release"])
+            if not loaded.is_release:
+                raise ValueError("it does not claim to be a release")
+            return loaded
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
             raise FileFormatError(f"{path} is not a well-formed file of measurements: {error}") from None
 

@@ -122,7 +122,9 @@ def test_exact_tables_give_the_maximum_likelihood_fit() -> None:
     for learner in (OptimalNetwork(network), UniformNetwork(network)):
         model = learner.fit(exact(table))
         for name in network.domain:
-            reached = frequencies.marginal(network.parents[name]).probabilities if network.parents[name] else np.ones(())
+            reached = (
+                frequencies.marginal(network.parents[name]).probabilities if network.parents[name] else np.ones(())
+            )
             rows = reached > 1e-12
             tolerance = 1e-12 if isinstance(learner, OptimalNetwork) else 1e-9
             assert np.abs(model.tables[name][rows] - frequencies.tables[name][rows]).max() < tolerance
@@ -342,7 +344,9 @@ def test_the_network_fit_helps_where_noise_dominates() -> None:
         reference = NonprivateNetwork(network).fit(exact(table))
         names = network.domain.names
         gains.append(
-            np.mean([np.abs(plain.marginal(n).probabilities - reference.marginal(n).probabilities).sum() for n in names])
+            np.mean(
+                [np.abs(plain.marginal(n).probabilities - reference.marginal(n).probabilities).sum() for n in names]
+            )
             / np.mean(
                 [np.abs(fitted.marginal(n).probabilities - reference.marginal(n).probabilities).sum() for n in names]
             )

@@ -169,7 +169,7 @@ def test_the_penalty_is_what_independent_columns_score() -> None:
 
 def test_search_finds_strong_edges() -> None:
     """A chain of copies with 5 % errors: with much data the private graph connects neighbours."""
-    domain = Domain.of({n: 2 for n in "abcdef"})
+    domain = Domain.of(dict.fromkeys("abcdef", 2))
     flip = np.array([[0.95, 0.05], [0.05, 0.95]])
     parents = {b: (a,) for a, b in zip("abcde", "bcdef", strict=True)}
     tables = {"a": np.array([0.5, 0.5]), **dict.fromkeys("bcdef", flip)}
@@ -203,9 +203,10 @@ def test_search_with_a_public_size_buys_no_count() -> None:
 
 def test_search_refuses_what_is_too_much() -> None:
     domain = Domain.of({f"v{i}": 2 for i in range(120)})
-    curator = exact(codes_table(domain, [[0] * 120]))
+    curator = Curator(codes_table(domain, [[0] * 120]), budget=PureDP(1))
     with pytest.raises(CostError, match="max_parents"):
         SearchedNetwork(max_parents=3).fit(curator)
+    assert curator.spent is None
     with pytest.raises(InputError, match="max_parents"):
         SearchedNetwork(max_parents=0)
     with pytest.raises(InputError, match="leave some"):
@@ -217,3 +218,13 @@ def test_exact_search_is_marked_exact() -> None:
     model = SearchedNetwork(max_parents=1).fit(exact(table_of(network, 500, 0)))
     assert model.card is not None and model.card["origin"] == "exact"
     assert NonprivateNetwork(network).fit(exact(table_of(network, 500, 0))).card is not None
+
+
+def test_the_plan_of_a_search_says_what_can_be_known() -> None:
+    domain = networks.load("asia").domain
+    plan = SearchedNetwork().plan(domain, PrivacyUnit(), PureDP(1))
+    assert [t.label for t in plan.tables] == ["number of records"]
+    assert plan.tables[0].noise.scale == pytest.approx(50)  # two hundredths of ε = 1
+    assert "7 private selections" in str(plan) and "0.68" in str(plan)
+    known = SearchedNetwork(approximate_size=1000).plan(domain, PrivacyUnit(), ZCDP(0.1))
+    assert not known.tables and "0.07" in str(known)

@@ -724,7 +724,12 @@ def test_nothing_exact_can_be_saved(tmp_path):
             measurements.save(tmp_path / "exact.zip")
     honest = Curator(rows(), budget=PureDP(1)).measure(PAIR)
     with pytest.raises(NotAReleaseError):
-        honest.plus(curator.measure(SINGLES)[0]).save(tmp_path / "mixed.zip")
+        Measurements([*honest, curator.measure(SINGLES)[0]], honest.release).save(tmp_path / "mixed.zip")
+    with pytest.raises(NotAReleaseError):
+        Measurements(honest, curator.statement()).save(tmp_path / "mixed.zip")
+    for paid_elsewhere in (curator.measure(SINGLES)[0], Curator(rows(), budget=PureDP(1)).measure(SINGLES)[0]):
+        with pytest.raises(InputError, match="not public knowledge"):
+            honest.plus(paid_elsewhere)
     assert list(tmp_path.iterdir()) == []
 
 

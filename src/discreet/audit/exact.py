@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..measurement import Origin
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ..privacy.curator import Curator
-from ..privacy.mechanisms import NoiseCall
+from ..privacy.mechanisms import Gateway, NoiseCall
 from ..privacy.unit import PrivacyUnit
 from ..tables.base import KEY_BYTES, IntArray, Table
 from .findings import Finding, canonical
@@ -112,6 +112,9 @@ class ExploringGateway:
 
     def secret(self) -> bytes:
         return self.key
+
+    def inside(self, budget: Budget) -> Gateway:
+        return self
 
     def _branch(self, law: NDArray[np.float64]) -> int:
         position = len(self.choices)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from ..privacy.curator import Curator
 
 
 @dataclass(frozen=True)
@@ -25,11 +30,17 @@ def failures(findings: Sequence[Finding]) -> list[Finding]:
     return [f for f in findings if not f.passed]
 
 
-def canonical(value: Any, depth: int = 0) -> Any:
-    """A nested tuple that is equal for two results exactly when nobody outside could tell them apart."""
-    if depth > 40:
-        raise ValueError("a result is nested too deeply to be compared")
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+def canonical(value: Any) -> Any:
+    """A nested tuple that is equal for two results exactly when nobody outside could tell them apart.
+
+    It looks wherever a result can carry something: attributes (also of frozen dataclasses and of tuples), slots,
+    closures, bound methods, causes and notes of exceptions.
+    """
+    return _canonical(value, ())
+
+
+def _canonical(value: Any, above: tuple[int, ...]) -> Any:
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes | Fraction):
         return (type(value).__name__, repr(value))
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
@@ -37,22 +48,49 @@ def canonical(value: Any, depth: int = 0) -> Any:
             "array",
             str(array.dtype),
             array.shape,
-            array.tobytes() if array.dtype != object else repr(array.tolist()),
+            repr(array.tolist()) if array.dtype == object else array.tobytes(),
         )
+    if isinstance(value, type | ModuleType | BuiltinFunctionType):
+        return (type(value).__name__, repr(value))
+    if id(value) in above:  # a circle: where it closes is all there is to say
+        return ("seen above", len(above) - above.index(id(value)))
+
+    def look(x: Any) -> Any:
+        return _canonical(x, (*above, id(value)))
+
+    if isinstance(value, Curator):  # it holds rows; what it says in public is what counts
+        return (type(value).__name__, look(value.statement()))
+    if isinstance(value, partial):
+        return ("partial", look(value.func), look(value.args), look(value.keywords))
+    if isinstance(value, MethodType):
+        return ("method", value.__name__, look(value.__self__))
+    if isinstance(value, FunctionType):
+        cells = [c.cell_contents for c in value.__closure__ or ()]
+        return ("function", value.__qualname__, look(cells), look(value.__defaults__), look(value.__kwdefaults__))
+    parts: list[Any] = []
     if isinstance(value, Mapping):
-        return ("mapping", tuple((canonical(k, depth + 1), canonical(v, depth + 1)) for k, v in value.items()))
-    if isinstance(value, list | tuple):
-        extra = canonical(value.__dict__, depth + 1) if hasattr(value, "__dict__") else None
-        return (type(value).__name__, tuple(canonical(v, depth + 1) for v in value), extra)
-    if isinstance(value, set | frozenset):
-        return ("set", tuple(sorted(map(repr, (canonical(v, depth + 1) for v in value)))))
-    if isinstance(value, BaseException):
-        return (type(value).__name__, str(value))
-    if is_dataclass(value) and not isinstance(value, type):
-        body = tuple((f.name, canonical(getattr(value, f.name), depth + 1)) for f in fields(value) if f.compare)
-        return (type(value).__name__, body)
-    if hasattr(value, "statement"):  # a curator: only what it says in public counts
-        return (type(value).__name__, canonical(value.statement(), depth + 1))
-    if hasattr(value, "__dict__"):
-        return (type(value).__name__, canonical(vars(value), depth + 1))
-    return (type(value).__name__, repr(value))
+        parts += [(look(k), look(v)) for k, v in value.items()]
+    elif isinstance(value, set | frozenset):
+        parts += sorted(map(repr, map(look, value)))
+    elif isinstance(value, list | tuple):
+        parts += [look(v) for v in value]
+    elif isinstance(value, BaseException):
+        parts += [str(value), look(value.args), look(value.__cause__), look(value.__context__)]
+    ignored = _uncompared(value)
+    attributes = {k: v for k, v in getattr(value, "__dict__", {}).items() if k not in ignored}
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
+                attributes[name] = getattr(value, name)
+    if not parts and not attributes and not isinstance(value, Collection):
+        says_itself = "__repr__" in {n for kind in type(value).__mro__[:-1] for n in kind.__dict__}
+        parts.append(repr(value) if says_itself else "")
+    return (type(value).__name__, tuple(parts), tuple((k, look(v)) for k, v in attributes.items()))
+
+
+def _uncompared(value: Any) -> set[str]:
+    """Caches: computed properties, and fields that a dataclass leaves out of comparison."""
+    cached = {n for kind in type(value).__mro__ for n, v in kind.__dict__.items() if isinstance(v, cached_property)}
+    left_out = {f.name for f in fields(value) if not f.compare} if is_dataclass(value) else set()
+    return cached | left_out

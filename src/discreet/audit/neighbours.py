@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..domain import Domain
-from ..encoding import Codes
+from ..encoding import Codes, code_type
 from ..privacy.unit import PrivacyUnit
 from ..tables.memory import MemoryTable, Persons
+
+# Batches of two rows, so that what depends on how rows are batched shows.
+_SMALL: dict[str, Any] = {"threads": 1, "batch_rows": 2}
 
 
 @dataclass(frozen=True)
@@ -29,14 +33,14 @@ class Rows:
         return Rows(np.insert(self.codes, at, codes, axis=0), np.insert(self.owners, at, owners))
 
     def table(self, domain: Domain, unit: PrivacyUnit) -> MemoryTable:
-        columns: list[Codes] = [self.codes[:, i].astype(np.uint16) for i in range(len(domain))]
-        identity = np.arange(1, int(self.owners.max(initial=0)) + 2, dtype=np.uint64)
+        columns: list[Codes] = [self.codes[:, i].astype(code_type(a.size)) for i, a in enumerate(domain.attributes)]
+        identity = np.arange(2 * (int(self.owners.max(initial=0)) + 1), dtype=np.uint64).reshape(-1, 2)
         persons = Persons(self.owners.astype(np.int64), identity)
         if unit.column is not None:
-            return MemoryTable(domain, columns, persons=persons, unit_column=unit.column, threads=1)
+            return MemoryTable(domain, columns, persons=persons, unit_column=unit.column, **_SMALL)
         if unit.relation == "replace-one":
-            return CoupledTable(domain, columns, persons=persons, unit_column="place", threads=1)
-        return MemoryTable(domain, columns, threads=1)
+            return CoupledTable(domain, columns, persons=persons, unit_column="place", **_SMALL)
+        return MemoryTable(domain, columns, **_SMALL)
 
 
 class CoupledTable(MemoryTable):

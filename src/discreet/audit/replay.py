@@ -86,6 +86,9 @@ class RecordingGateway:
     def secret(self) -> bytes:
         return self._keep(None, None, self._inner.secret())
 
+    def inside(self, budget: Budget) -> Gateway:
+        return self
+
     def _keep(self, call: NoiseCall | None, values: Any, answer: Answer) -> Answer:
         self._transcript.calls.append(Recorded(call, values, answer))
         return answer
@@ -98,6 +101,13 @@ class RecordingGateway:
         self._transcript.problems.append(Finding(name, False, detail))
 
 
+@dataclass
+class Cursor:
+    """Where a replay stands; shared with the samples that are drawn on the way."""
+
+    position: int = 0
+
+
 class ReplayingGateway:
     """Gives recorded answers, and checks what is asked against what was recorded."""
 
@@ -106,7 +116,8 @@ class ReplayingGateway:
     def __init__(self, recorded: Transcript, replay: Transcript, budget: Budget) -> None:
         self._recorded = recorded
         self._replay = replay
-        self._position = 0
+        self._cursor = Cursor()
+        self._samples: list[ReplayingGateway] = []
         self._losses: list[Cost] = []
         self._budget = budget
 
@@ -158,17 +169,23 @@ class ReplayingGateway:
         before = self._next(None)
         return SecureGateway().secret() if before is None else bytes(before.answer)
 
-    def finish(self, *, amplified: bool) -> None:
-        """Checks at the end: every call was made again, and the losses seen compose within the budget.
+    def inside(self, budget: Budget) -> Gateway:
+        """Draws on a Poisson sample: given its coins they may cost what the sample may spend, and no more."""
+        sampled = ReplayingGateway(self._recorded, self._replay, budget)
+        sampled._cursor = self._cursor
+        self._samples.append(sampled)
+        return sampled
 
-        Given the coins of a Poisson sample the losses may exceed the budget, which holds on average over the coins; so
-        with ``amplified`` they are not added up here (the exact audit averages over the coins).
-        """
-        if self._position < len(self._recorded.calls):
-            missing = len(self._recorded.calls) - self._position
+    def finish(self) -> None:
+        """Checks at the end: every call was made again, and the losses seen compose within the budget."""
+        if self._cursor.position < len(self._recorded.calls):
+            missing = len(self._recorded.calls) - self._cursor.position
             self._problem("same calls", f"{missing} of {len(self._recorded.calls)} draws were not made again")
-        if amplified:
-            return
+        self._check_losses()
+
+    def _check_losses(self) -> None:
+        for sampled in self._samples:
+            sampled._check_losses()
         accountant = Accountant(self._budget, delta_for_tests=_test_delta(self._budget, self._losses))
         for loss in self._losses:
             if not accountant.fits(loss):
@@ -177,11 +194,11 @@ class ReplayingGateway:
             accountant.charge(loss)
 
     def _next(self, call: NoiseCall | None) -> Recorded | None:
-        if self._position >= len(self._recorded.calls):
+        if self._cursor.position >= len(self._recorded.calls):
             self._problem("same calls", f"an additional draw was made: {call.kind if call else 'secret'}")
             return None
-        before = self._recorded.calls[self._position]
-        self._position += 1
+        before = self._recorded.calls[self._cursor.position]
+        self._cursor.position += 1
         if before.call != call:
             self._problem("same calls", f"{_words(before.call)} became {_words(call)}")
             kinds = (before.call.kind if before.call else None, call.kind if call else None)
@@ -262,7 +279,7 @@ def _watched(seen: list[Any]) -> Iterator[None]:
         seen.extend([out.getvalue(), err.getvalue(), lines, [str(w.message) for w in caught]])
 
 
-def _run(algorithm: Algorithm, curator: Curator, transcript: Transcript) -> None:
+def _run(algorithm: Algorithm, curator: Curator, ledger: Ledger, transcript: Transcript) -> None:
     said: list[Any] = []
     outcome: Any
     with _watched(said):
@@ -270,11 +287,13 @@ def _run(algorithm: Algorithm, curator: Curator, transcript: Transcript) -> None
             outcome = ("returned", canonical(algorithm(curator)))
             transcript.returned = True
         except Exception as error:
-            outcome = ("raised", type(error).__name__, str(error))
+            outcome = ("raised", canonical(error))
+    curator.close()
     transcript.public = {
         "result or exception": outcome,
         "output, logs, warnings, progress": canonical(said),
         "what was spent": canonical(curator.statement()),
+        "ledger": canonical([(entry.kind, entry.details) for entry in ledger.entries]),
     }
 
 
@@ -301,11 +320,12 @@ def replay_pair(
     recorded, replay = Transcript(), Transcript()
     ledger = Ledger.in_memory(budget)
     curator = make_curator(left, unit, budget, ledger, gateway=RecordingGateway(recorded, ledger, gateway), **options)
-    _run(algorithm, curator, recorded)
+    _run(algorithm, curator, ledger, recorded)
     replaying = ReplayingGateway(recorded, replay, budget)
-    again = make_curator(right, unit, budget, Ledger.in_memory(budget), gateway=replaying, **options)
-    _run(algorithm, again, replay)
-    replaying.finish(amplified=any(step.get("query") == "subsample" for step in curator.steps))
+    other_ledger = Ledger.in_memory(budget)
+    again = make_curator(right, unit, budget, other_ledger, gateway=replaying, **options)
+    _run(algorithm, again, other_ledger, replay)
+    replaying.finish()
     problems = recorded.problems + replay.problems
     for what, value in recorded.public.items():
         if replay.public[what] != value:

@@ -107,7 +107,9 @@ def measure(
                 released = curator.measure(query, noise=noise, weights=shares)  # type: ignore[arg-type]
         if output is not None:
             released.save(output)
-    except KeyboardInterrupt:
+        _show(released, planned, output, level, all_cells, as_json)
+        _remark(ledger, output, domain.peeked)
+    except KeyboardInterrupt:  # wherever it comes, also while the tables are printed
         raise Interrupted(_what_was_spent(curator, account)) from None
     except (DiscreetError, OSError):
         if released is not None:  # paid for, and the file could not be written: at least it must be seen
@@ -117,18 +119,23 @@ def measure(
         if account is not None:
             account.close()
 
+
+def _show(
+    released: Measurements, planned: Any, output: Path | None, level: float, everything: bool, as_json: bool
+) -> None:
+    from . import views
+
     if as_json:
         tables = [views.measurement_json(m, level) for m in released]
         saved = None if output is None else str(output)
         say_json({"plan": planned, "tables": tables, "release": dict(released.release), "file": saved})
-    else:
-        views.show_measurements(released, level, everything=all_cells)
-        say()
-        for line in views.statement_lines(released.release):
-            say(line)
-        if output is not None:
-            say(f"Saved in {output}; `discreet show {output}` prints it, and it can be published.")
-    _remark(ledger, output, domain.peeked)
+        return
+    views.show_measurements(released, level, everything=everything)
+    say()
+    for line in views.statement_lines(released.release):
+        say(line)
+    if output is not None:
+        say(f"Saved in {output}; `discreet show {output}` prints it, and it can be published.")
 
 
 def _weights(text: str | None, tables: int) -> list[str] | None:

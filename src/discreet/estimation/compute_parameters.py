@@ -11,7 +11,7 @@ Models*, ICML 2020. What the text leaves open is decided here:
   the empty one upwards ("Overall Consistency", steps 1–3); eq. 18 is read for single cells;
 * after eq. 18 cells may be negative again: they become zero before line 8 takes conditional rows, and empty rows are
   uniform. As the paper states it, KL(non-private ‖ private) is then infinite in nearly every run; so, unless the
-  tables are exact, every cell gets a hundredth of a record on top (:data:`LEAST_RECORDS`).
+  tables are exact, every cell gets a tenth of a record on top (``least_records``).
 
 Privacy: 2 counting queries a node with half of its share each; L1 sensitivity 1 under add-remove. Under replace-one the
 same noise would give 2ε (one cell loses a record and another gains one): the curator doubles it then.
@@ -33,7 +33,7 @@ from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from .families import Array, Families
 
-LEAST_RECORDS = 0.01
+LEAST_RECORDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,10 @@ def node_tables(families: Families, measured: Sequence[Measurement]) -> dict[str
     return out
 
 
-def parameters(families: Families, tables: Mapping[str, NodeTables]) -> dict[str, Array]:
-    """Lines 4–9: conditional tables of all nodes."""
+def parameters(
+    families: Families, tables: Mapping[str, NodeTables], least_records: float = LEAST_RECORDS
+) -> dict[str, Array]:
+    """Lines 4–9: conditional tables of all nodes; noisy cells get ``least_records`` on top."""
     cliques = [families.cliques[n] for n in families.domain]
     marginals = []
     for name, clique in zip(families.domain, cliques, strict=True):
@@ -88,7 +90,7 @@ def parameters(families: Families, tables: Mapping[str, NodeTables]) -> dict[str
     records = max(float(np.mean([t.family.sum() for t in tables.values()])), 1.0)
     out = {}
     for name, clique, m in zip(families.domain, cliques, agreed, strict=True):
-        least = 0.0 if tables[name].exact else LEAST_RECORDS / records
+        least = 0.0 if tables[name].exact else least_records / records
         table = np.maximum(families.table(name, clique, m), 0.0) + least
         out[name] = _uniform_where_empty(table)
     return out

@@ -56,15 +56,20 @@ def estimated_total(measurements: Measurements | Iterable[Measurement], least: f
 
     This is the total of every table of :func:`consistent`: a weighted mean of the tables' totals.
     """
+    return max(total_and_variance(measurements)[0], least)
+
+
+def total_and_variance(measurements: Measurements | Iterable[Measurement]) -> tuple[float, float]:
+    """The number of records as far as the tables tell (it may come out negative), and the variance of that number."""
     tables = pooled(measurements)
     if not tables:
         raise InputError("no tables were measured, so nothing is known about the number of records")
     known = [float(y.sum()) for y, v in tables.values() if v == 0]
     if known:
-        return max(known[0] if len(known) == 1 else float(np.mean(known)), least)
+        return float(np.mean(known)), 0.0
     weights = np.array([1 / (v * y.size) for y, v in tables.values()])
     totals = np.array([y.sum() for y, _ in tables.values()])
-    return max(float(weights @ totals / weights.sum()), least)
+    return float(weights @ totals / weights.sum()), float(1 / weights.sum())
 
 
 def pooled(measurements: Measurements | Iterable[Measurement]) -> Estimates:

@@ -35,7 +35,7 @@ def walsh_hadamard(x: Array) -> Array:
 
 def _hadamard(columns: int) -> Array:
     s = np.arange(1 << columns)
-    return 1.0 - 2.0 * (np.bitwise_count(s[:, None] & s) & 1)
+    return np.asarray(1.0 - 2.0 * (np.bitwise_count(s[:, None] & s) & 1), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +66,11 @@ class ParityFamily:
 
     def spectrum(self, probabilities: Array) -> Array:
         """E Π_{i∈I} z_i for every one of the 2ᵖ sets I."""
-        return walsh_hadamard(probabilities) * self._signs
+        return np.asarray(walsh_hadamard(probabilities) * self._signs, dtype=np.float64)
 
     @cached_property
     def _signs(self) -> Array:
-        return 1.0 - 2.0 * (np.bitwise_count(np.arange(1 << self.p)) & 1)
+        return np.asarray(1.0 - 2.0 * (np.bitwise_count(np.arange(1 << self.p)) & 1), dtype=np.float64)
 
     def fisher(self, spectrum: Array) -> Array:
         """Covariance of the parities of this family."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -110,7 +110,3 @@ def rows_from_counts(table: Array, fallback: Array | None = None) -> Array:
         fallback = whole / whole.sum() if whole.sum() > 0 else np.full(table.shape[-1], 1 / table.shape[-1])
     total = table.sum(axis=-1, keepdims=True)
     return np.where(total > 0, table / np.where(total > 0, total, 1.0), fallback)
-
-
-def distinct(cliques: Iterable[Sequence[str]]) -> tuple[Clique, ...]:
-    return tuple(dict.fromkeys(tuple(c) for c in cliques))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from ..domain import Domain
+from ..domain import Clique, Domain
 from ..errors import CostError
 from ..inference.exact import ExactEngine, get_engine
 from ..inference.spins import SpinChains
@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 Pair = tuple[int, int]
 TREE_CELLS = 1 << 19  # of a junction tree that will be calibrated some fifty times
 PRIOR = 0.3  # typical size of a coupling: where noise is far larger than signal, estimates go to zero
+BOUNDED_CUT = 2.0  # standard errors that a coupling must show when a bound on their number keeps out the false ones
 _CHAINS, _ROUNDS, _SWEEPS = 1500, 60, 4
 
 
@@ -91,14 +92,12 @@ def _on_tree(domain: Domain, engine: ExactEngine, moments: SpinMoments, pairs: S
     p, names = moments.p, domain.names
     target, variance = _flat(moments, pairs)
     ridge = ridge_of(variance)
-    keys = [(n,) for n in names] + [(names[i], names[j]) for i, j in pairs]
+    keys: list[Clique] = [*((n,) for n in names), *((names[i], names[j]) for i, j in pairs)]
 
     def objective(c: Array) -> tuple[float, Array]:
         tables = {k: v * (SIGNS if len(k) == 1 else PRODUCTS) for k, v in zip(keys, c, strict=True)}
         beliefs = engine.calibrate(tables)
-        found = np.array(
-            [float((beliefs.probabilities(k) * (SIGNS if len(k) == 1 else PRODUCTS)).sum()) for k in keys]
-        )
+        found = np.array([float((beliefs.probabilities(k) * (SIGNS if len(k) == 1 else PRODUCTS)).sum()) for k in keys])
         value = float(beliefs.log_partition) - float(c @ target) + 0.5 * float(ridge @ c**2)
         return value, found - target + ridge * c
 
@@ -125,7 +124,9 @@ def _sampled(moments: SpinMoments, pairs: Sequence[Pair], random_state: int) -> 
     i, j = _index(pairs)
     target, variance = _flat(moments, pairs)
     ridge = ridge_of(variance)
-    c = np.concatenate([np.zeros(p), bethe_couplings(moments)[i, j] if len(pairs) > 3 * p else _local(moments, pairs)[p:]])
+    c = np.concatenate(
+        [np.zeros(p), bethe_couplings(moments)[i, j] if len(pairs) > 3 * p else _local(moments, pairs)[p:]]
+    )
     c[:p] = _fields(moments, _unflat(c, p, pairs, "").A)
     chains = SpinChains.start(moments.single.clip(-0.999, 0.999), _CHAINS, random_state)
     average, count = np.zeros_like(c), 0
@@ -208,7 +209,10 @@ def significant_pairs(
     size, strength = np.abs(z[i, j]), np.abs(A[i, j])
     null_share = float((size < 1).mean()) / 0.683
     dense = most is None and least == 0 and null_share < 0.5 and len(pairs) > 3
-    keep = np.ones(len(pairs), dtype=bool) if dense else size > math.sqrt(2 * math.log(max(len(pairs), 2))) + 0.5
+    cut = math.sqrt(2 * math.log(max(len(pairs), 2))) + 0.5
+    if most is not None:
+        cut = min(cut, BOUNDED_CUT)
+    keep = np.ones(len(pairs), dtype=bool) if dense else size > cut
     if least > 0:
         keep = (strength >= least / 2) & (size > 1)
     if most is not None and keep.sum() > most:
@@ -234,6 +238,8 @@ def sparse_of(
     spread = np.maximum(1 - moments.double[i, j] ** 2, 0.2)
     error = 1.3 * np.sqrt(moments.double_variance[i, j] + spread / moments.records) / spread
     cut = math.sqrt(2 * math.log(max(moments.p * (moments.p - 1) // 2, 2))) + 0.5
+    if most is not None:
+        cut = min(cut, BOUNDED_CUT)
     keep = strength > cut * error if least == 0 else strength >= least / 2
     if most is not None and keep.sum() > most:
         keep[np.argsort(-np.where(keep, strength / error, -1.0), kind="stable")[most:]] = False

@@ -15,9 +15,12 @@ from ..models.ising import IsingModel, check_binary
 from ..privacy.budget import Budget
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
+from ..privacy.gradients import SpinGradients
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
+from .frank_wolfe import Variant, choose_steps
 from .ising_fit import IsingFit, Pair, fit_support, project_width, significant_pairs, sparse_of
+from .ising_frank_wolfe import DEFAULT_WIDTH, couplings, regress_spins
 from .plan import Plan
 from .planned_sums import PlannedSums, release_card
 from .spin_measuring import (
@@ -33,7 +36,7 @@ from .spin_measuring import (
     size_and_rest,
 )
 
-Method = Literal["auto", "moments"]
+Method = Literal["auto", "moments", "frank_wolfe"]
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,19 @@ class IsingLearner:
     ----------
     method:
         ``"moments"`` (what ``"auto"`` takes): noisy means and pair correlations, then maximum likelihood.
+        ``"frank_wolfe"``: a private sparse logistic regression a column ([001] Algorithm 2).
     strategy:
         Which pairs are measured: ``"all pairs"``, ``"selected pairs"``, or what the noise suggests (``"auto"``).
     width:
-        λ, a public bound on Σ_j |A_ij| + |θ_i| for every column; estimates are scaled down to it.
+        λ, a public bound on Σ_j |A_ij| + |θ_i| for every column; estimates are scaled down to it. Frank–Wolfe
+        searches the ball of radius 2λ, with λ = 2 by default.
     max_edges:
         A public bound on the number of couplings.
     min_weight:
         η, a public lower bound on |A_ij| of a coupling that is there.
+    variant, steps:
+        Of Frank–Wolfe: ``"tight"`` or ``"published"`` (see :mod:`discreet.estimation.frank_wolfe`), and how many steps;
+        by default from the public or noisy number of records.
     random_state:
         Of approximate maximum likelihood on wide graphs; noise that protects is never seeded.
     """
@@ -61,11 +69,17 @@ class IsingLearner:
     width: float | None = None
     max_edges: int | None = None
     min_weight: float = 0.0
+    variant: Variant = "tight"
+    steps: int | None = None
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if self.method not in ("auto", "moments"):
-            raise InputError(f"method must be 'auto' or 'moments', got {self.method!r}")
+        if self.method not in ("auto", "moments", "frank_wolfe"):
+            raise InputError(f"method must be 'auto', 'moments' or 'frank_wolfe', got {self.method!r}")
+        if self.variant not in ("tight", "published"):
+            raise InputError(f"variant must be 'tight' or 'published', got {self.variant!r}")
+        if self.steps is not None and (type(self.steps) is not int or self.steps < 1):
+            raise InputError(f"steps must be a whole number of at least 1, got {self.steps!r}")
         if self.strategy not in ("auto", "all pairs", "selected pairs"):
             raise InputError(f"strategy must be 'auto', 'all pairs' or 'selected pairs', got {self.strategy!r}")
         if self.width is not None and not self.width > 0:
@@ -86,6 +100,8 @@ class IsingLearner:
     ) -> Plan:
         """What will be asked and with which noise, before a row is read."""
         check_binary(domain, "an Ising model")
+        if self.method == "frank_wolfe":
+            return self._frank_wolfe_plan(domain, unit, budget, approximate_size, size_is_public)
         for_size, rest = size_and_rest(budget, size_is_public=size_is_public)
         entries: list[PlannedSums] = []
         whole = 1.0
@@ -114,6 +130,8 @@ class IsingLearner:
         """Ask the curator with ``share`` (all that remains, by default), then estimate."""
         check_binary(curator.domain, "an Ising model")
         budget = share or curator.remaining or curator.budget
+        if self.method == "frank_wolfe":
+            return self._frank_wolfe(curator, budget)
         measured = measure_spins(curator, budget, self.strategy, most=self.max_edges, least=self.min_weight)
         fit, pairs = self._estimate(curator.domain, measured)
         A, theta = fit.A, fit.theta
@@ -128,6 +146,46 @@ class IsingLearner:
             couplings=len(pairs),
         )
         return IsingModel(A, theta, curator.domain, card)
+
+    def _frank_wolfe(self, curator: Curator, budget: Budget) -> IsingModel:
+        domain = curator.domain
+        width = self.width or DEFAULT_WIDTH
+        done = regress_spins(curator, budget, [*((n,) for n in domain.names), ()], width, self.variant, self.steps)
+        A, theta = couplings(done.state, len(domain))
+        A = np.where(np.abs(A) >= self.min_weight / 2, A, 0.0)
+        if self.max_edges is not None:
+            size = np.sort(np.abs(A[np.triu_indices(len(A), 1)]))[::-1]
+            cut = size[self.max_edges] if self.max_edges < len(size) else 0.0
+            A = np.where(np.abs(A) > cut, A, 0.0)
+        card = release_card(
+            curator.statement(),
+            [] if done.size is None else [done.size],
+            method=f"frank_wolfe, {self.variant}",
+            frank_wolfe_steps=done.steps,
+            width=width,
+        )
+        return IsingModel(A, theta, domain, card)
+
+    def _frank_wolfe_plan(
+        self, domain: Domain, unit: PrivacyUnit, budget: Budget, size: float | None, size_is_public: bool
+    ) -> Plan:
+        public = size_is_public or self.steps is not None
+        for_size, rest = size_and_rest(budget, size_is_public=public)
+        entries = []
+        if for_size is not None:
+            noise = noise_of(plan_noise(Marginals(domain, [()]), unit, for_size).calls[0])
+            entries.append(PlannedSums((), 1, SIZE_SHARE / 100, noise, name="number of records"))
+        width = self.width or DEFAULT_WIDTH
+        steps: int | None = self.steps
+        if steps is None and size is not None:
+            monomials = [*((n,) for n in domain.names), ()]
+            zero = SpinGradients(domain, monomials, np.zeros((len(domain), len(monomials)), dtype=np.int64), 0.0)
+            steps = choose_steps(self.variant, 2 * width, size, zero, unit, rest)
+        what = f"{'some' if steps is None else steps} steps, a vertex for each of {len(domain)} regressions"
+        share = 1.0 if for_size is None else 1 - SIZE_SHARE / 100
+        entries.append(PlannedSums((), 0, share, Noise("none"), name=what))
+        note = "Selections, not sums: their noise is on the scores inside."
+        return Plan(f"frank_wolfe, {self.variant}", unit, budget, tuple(entries), (note,), size)
 
     def _estimate(self, domain: Domain, measured: Measured) -> tuple[IsingFit, Sequence[Pair]]:
         moments = measured.moments

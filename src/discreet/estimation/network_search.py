@@ -35,13 +35,14 @@ from ..domain import Domain
 from ..errors import CostError, InputError
 from ..models.bayesian import BayesianNetwork
 from ..privacy.budget import Amount, Budget, exact
-from ..privacy.calibration import NoiseChoice
+from ..privacy.calibration import NoiseChoice, noise_of, plan_noise, plan_selection
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals, Score
 from ..privacy.unit import PrivacyUnit
 from .graph_input import Parents
 from .network_fit import STEPS
 from .optimal import OptimalNetwork
+from .plan import Plan, PlannedTable
 
 IntArray = NDArray[np.int64]
 Candidate = tuple[str, tuple[str, ...]]
@@ -139,8 +140,29 @@ class SearchedNetwork:
                 "selection and counting must be positive parts of the budget that leave some for the tables"
             )
 
+    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+        """What can be known before the graph is chosen: the noisy count, the selections, and how much is left."""
+        self._check_cost(len(domain))
+        counting, selecting, measuring = self._shares(budget, self.approximate_size is not None)
+        tables: tuple[PlannedTable, ...] = ()
+        if counting is not None:
+            (call,) = plan_noise(Marginals(domain, [()]), unit, counting).calls
+            tables = (PlannedTable((), 1, float(exact(self.counting, "counting")), noise_of(call)),)
+        rounds = max(len(domain) - 1, 1)
+        score = Dependence(domain, [(domain.names[1], (domain.names[0],))]) if len(domain) > 1 else None
+        notes = []
+        if score is not None:
+            call, _ = plan_selection(score.linf(unit), selecting.split([1] * rounds)[0])
+            notes.append(
+                f"{rounds} private selections share {selecting}; each can tell families apart that differ by more than "
+                f"some {call.scale * math.log(max(len(domain), 2)):.3g} records."
+            )
+        notes.append(f"The tables of the graph that is found share {measuring}; they are not known before.")
+        return Plan("searched", unit, budget, tables, tuple(notes), approximate_size)
+
     def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
         """Choose the graph, then learn its tables; all within the share."""
+        self._check_cost(len(curator.domain))
         whole = share or curator.remaining or curator.budget
         size = self.approximate_size if self.approximate_size is not None else curator.public_size
         counting, selecting, measuring = self._shares(whole, size is not None)
@@ -171,15 +193,19 @@ class SearchedNetwork:
             chosen[x] = above
         return {name: chosen.get(name, ()) for name in domain}
 
-    def _candidates(self, domain: Domain, placed: tuple[str, ...], size: float) -> list[Candidate]:
-        limit = self.largest if self.largest is not None else max(int(size / 20), 16)
-        left = [n for n in domain if n not in placed]
-        number = len(left) * sum(math.comb(len(placed), k) for k in range(1, self.max_parents + 1))
+    def _check_cost(self, columns: int) -> None:
+        """Refuse before anything is spent."""
+        degrees = range(1, self.max_parents + 1)
+        number = max((columns - i) * sum(math.comb(i, k) for k in degrees) for i in range(columns))
         if number > MOST_CANDIDATES:
             raise CostError(
                 f"{number:,} families would have to be compared in one step, more than {MOST_CANDIDATES:,}; "
                 f"take max_parents={max(self.max_parents - 1, 1)}, or draw the graph yourself"
             )
+
+    def _candidates(self, domain: Domain, placed: tuple[str, ...], size: float) -> list[Candidate]:
+        limit = self.largest if self.largest is not None else max(int(size / 20), 16)
+        left = [n for n in domain if n not in placed]
         sets = [c for k in range(1, self.max_parents + 1) for c in combinations(placed, k)]
         return [(x, above) for x in left for above in sets if domain.size((*above, x)) <= limit]
 

@@ -20,13 +20,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..measurement import Measurements
-from .consistency import consistent, estimated_total
+from .consistency import consistent, total_and_variance
 from .field_learner import Array, FieldLearner, on_cliques
 from .likelihood import Field
 from .projection import project_table
 
 PRIOR_VARIANCE = 0.94
 """σ² of a free parameter. In an overcomplete table only part of the cells are free: see :func:`prior_variance`."""
+STRONG_SIGNAL = 1e4
+LARGEST_FACTOR = 3.0
+"""Where there are 10⁴ records for one standard deviation of noise in a cell the prior is twice as wide, and at most
+three times: the diagonal stands for Cov less well the more the noise matters, and a narrower prior makes up for that.
+Measured, not derived."""
 TOLERANCES = (1e-4, 1e-5, 1e-7)
 """Of the three rounds: the first two only serve to weigh the cells of the third."""
 LEAST_PROBABILITY = 1e-12
@@ -39,15 +44,20 @@ class NoiseAwareField(FieldLearner):
     method: ClassVar[str] = "noise_aware"
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
-        total = estimated_total(measurements)
+        total, doubt = total_and_variance(measurements)
+        total = max(total, 1.0)
+        # N itself is noisy. Tables whose total does not stand out from its noise say nothing at all: as N comes down
+        # to two standard deviations, what the ridge takes for N goes to (nearly) zero, and θ with it.
+        records = max(total * (1 - 4 * doubt / total**2), 1e-3)
         tables = on_cliques(field.cliques, consistent(measurements))
         target = field.join({c: project_table(y / total) for c, (y, _) in tables.items()})
         variance = field.fill({c: v for c, (_, v) in tables.items()})
-        prior = prior_variance(field)
+        signal = records / math.sqrt(float(np.median(variance)) + 1e-12)
+        prior = prior_variance(field) * min(1 + signal / STRONG_SIGNAL, LARGEST_FACTOR)
         mu = field.uniform()
         theta = np.zeros(field.size)
         for tolerance in TOLERANCES:
-            ridge = (1 + variance / (total * mu)) / (prior * total)
+            ridge = (1 + variance / (records * mu)) / (prior * records)
             found = field.maximise(target, ridge, start=theta, curvature=mu, tolerance=tolerance)
             theta = found.theta
             mu = np.maximum(field(theta)[1], LEAST_PROBABILITY)

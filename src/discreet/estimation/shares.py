@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..privacy.budget import Amount, Budget, PureDP
+from ..privacy.budget import Budget, PureDP
 from ..privacy.calibration import NoiseChoice, NoisePlan, noise_of, plan_noise
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
@@ -83,7 +83,3 @@ def _candidates(
 def _whole(weights: Sequence[float]) -> tuple[int, ...]:
     largest = max(weights)
     return tuple(max(1, round(_PRECISION * w / largest)) for w in weights)
-
-
-def as_amounts(weights: Sequence[int]) -> list[Amount]:
-    return list(weights)

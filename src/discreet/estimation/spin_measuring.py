@@ -93,9 +93,7 @@ def measure_spins(
     return _selected_pairs(curator, rest, n, size)
 
 
-def _all_pairs(
-    curator: Curator, rest: Budget, n: float, size: Measurement, most: int | None, least: float
-) -> Measured:
+def _all_pairs(curator: Curator, rest: Budget, n: float, size: Measurement, most: int | None, least: float) -> Measured:
     domain = curator.domain
     everything = pair_sums(domain)
     first, second = rest.split([1, 1])

@@ -29,9 +29,7 @@ class SpinMoments:
     records: float
 
     @classmethod
-    def of(
-        cls, domain: Domain, records: float, sums: Iterable[tuple[Sequence[Clique], Measurement]]
-    ) -> SpinMoments:
+    def of(cls, domain: Domain, records: float, sums: Iterable[tuple[Sequence[Clique], Measurement]]) -> SpinMoments:
         """From noisy parity sums; what was measured several times is averaged with weights 1/variance."""
         p, n = len(domain), max(float(records), 1.0)
         total, weight = np.zeros((p, p)), np.zeros((p, p))

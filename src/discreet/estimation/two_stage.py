@@ -37,7 +37,7 @@ from ..privacy.budget import Amount, Budget, exact
 from ..privacy.calibration import NoiseChoice
 from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
-from .compute_parameters import NodeTables, measure_nodes, node_tables, parameters
+from .compute_parameters import LEAST_RECORDS, NodeTables, measure_nodes, node_tables, parameters
 from .families import LARGEST_FAMILY, Array, Families, TooLarge
 from .graph_input import Graph
 from .plan import Plan, advice
@@ -56,12 +56,15 @@ class TwoStageNetwork:
         β, the rate of the Poisson sample of stage I.
     first_stage:
         ε^I as a part of the whole budget ε^B.
+    least_records:
+        On top of every noisy cell of stage II, so that no probability is zero; the paper's own text means 0.
     """
 
     graph: Graph
     noise: NoiseChoice = "auto"
     rate: Amount = 0.1
     first_stage: Amount = 0.1
+    least_records: float = LEAST_RECORDS
     largest: int = LARGEST_FAMILY
     too_large: TooLarge = "refuse"
 
@@ -95,7 +98,7 @@ class TwoStageNetwork:
         weights = budget_weights(families, stage_one)
         amounts: list[Amount] = [Fraction(w) for w in weights.values()]
         measured = measure_nodes(curator, families, second, amounts, self.noise)
-        tables = parameters(families, node_tables(families, measured))
+        tables = parameters(families, node_tables(families, measured), self.least_records)
         whole = sum(weights.values())
         card = card_of(METHOD, families, Measurements(measured, curator.statement()))
         card["shares"] = {n: float(w / whole) for n, w in weights.items()}

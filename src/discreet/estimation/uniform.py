@@ -13,7 +13,7 @@ from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
-from .compute_parameters import measure_nodes, node_tables, parameters
+from .compute_parameters import LEAST_RECORDS, measure_nodes, node_tables, parameters
 from .families import LARGEST_FAMILY, Families, TooLarge
 from .graph_input import Graph
 from .plan import Plan, PlannedTable, advice
@@ -26,10 +26,12 @@ class UniformNetwork:
     """Learn a Bayesian network with equal shares for all columns, half for the family and half for the parents.
 
     ``noise="auto"`` is Laplace noise for a pure budget, as in the paper, and whichever is smaller otherwise.
+    ``least_records`` on top of every noisy cell keep probabilities above zero; the paper's own text means 0.
     """
 
     graph: Graph
     noise: NoiseChoice = "auto"
+    least_records: float = LEAST_RECORDS
     largest: int = LARGEST_FAMILY
     too_large: TooLarge = "refuse"
 
@@ -53,7 +55,7 @@ class UniformNetwork:
         return self._estimate(self.families(domain or measurements.domain), measurements)
 
     def _estimate(self, families: Families, measured: Measurements) -> BayesianNetwork:
-        tables = parameters(families, node_tables(families, measured))
+        tables = parameters(families, node_tables(families, measured), self.least_records)
         return families.network(tables, card_of(METHOD, families, measured))
 
 

@@ -198,7 +198,10 @@ class Accountant:
 
     @property
     def spent(self) -> Budget | None:
-        """The smallest sound statement of what the steps so far cost, in the notion of the total; None for nothing."""
+        """What the steps so far cost, in the notion of the total; None for nothing.
+
+        The guarantee is the total. For (ε, δ) this is a reading on the way: sound for steps fixed in advance.
+        """
         s = self.spending
         if s.steps == 0:
             return None
@@ -208,10 +211,12 @@ class Accountant:
             case ZCDP():
                 return ZCDP(s.rho)
             case ApproxDP(epsilon=epsilon, delta=delta):
+                if self.composition == "basic":
+                    return ApproxDP(s.epsilon, s.epsilon_delta) if s.epsilon_delta else PureDP(s.epsilon)
                 figures = [epsilon]
-                if s.all_epsilon and (s.all_pure or s.steps == 1 or self.composition == "basic"):
+                if s.all_epsilon and (s.all_pure or s.steps == 1):
                     figures.append(s.epsilon)
-                if s.all_zcdp and self.composition == "concentrated" and s.rho_delta <= self.delta_for_tests:
+                if s.all_zcdp and s.rho_delta <= self.delta_for_tests:
                     figures.append(epsilon_of_zcdp(s.rho, delta - self.delta_for_tests))
                 return ApproxDP(min(figures), delta)
         raise BudgetError(f"not a budget: {self.total!r}")

@@ -194,6 +194,8 @@ def _positive(amount: Amount, name: str) -> Fraction:
 
 def rho_of_pure(epsilon: Fraction) -> Fraction:
     """zCDP of an arbitrary ε-DP mechanism: ε·tanh(ε/2) [HM25], rounded up; never above ε²/2 [BS16, Prop. 1.4]."""
+    if epsilon < Fraction(1, 10**6):  # the two agree to twelve digits, and floats would underflow further down
+        return epsilon**2 / 2
     return min(Fraction(float(epsilon) * math.tanh(float(epsilon) / 2)) * (1 + _SLACK), epsilon**2 / 2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from ..errors import BudgetError, InputError
 from ..measurement import Measurement, Measurements, Noise, Origin
 from ..tables.base import IntArray, Table
 from .accounting import Accountant, Cost
-from .budget import Amount, ApproxDP, Budget, PureDP, exact
+from .budget import ZCDP, Amount, ApproxDP, Budget, PureDP, exact
 from .calibration import (
     NoiseChoice,
     SelectionChoice,
@@ -119,7 +120,8 @@ class Curator:
         self._charge: int | None = None
         self._parent: Curator | None = None
         self._closed = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._process = os.getpid()
         self._steps: list[dict[str, Any]] = []
 
     # -- asking ------------------------------------------------------------------------------------------------------
@@ -190,11 +192,18 @@ class Curator:
         names, sizes = score.candidates, score.groups
         if sum(sizes) != len(names) or not all(1 <= k <= size for size in sizes):
             raise InputError(f"every group must have at least k={k} of the {len(names)} candidates, got {list(sizes)}")
-        per_round = share.split([1] * (k * len(sizes)))[0]
-        calls = [plan_selection(linf, per_round, mechanism)[0] for linf in score.linfs(self.unit)]
+        # Every mechanism's ε is linear in the change of its scores. The exponential mechanism's ρ is its square; the ρ
+        # of other ε-DP mechanisms is convex in ε, so that half the change costs at most half.
+        linear, squared = score.joint(self.unit)
+        notion = share.to_zcdp() if isinstance(share, ApproxDP) else share
+        joint = squared if isinstance(notion, ZCDP) and mechanism == "auto" else linear
+        per_round = notion.split([1, k * joint - 1])[0] if k * joint > 1 else notion
+        linfs = score.linfs(self.unit)
+        planned = {linf: plan_selection(linf, per_round, mechanism)[0] for linf in set(linfs)}
+        calls = [planned[linf] for linf in linfs]
         # Every call is within its part of the share, so the whole is within the share; thousands of steps with a scale
         # each would otherwise be added up with ever longer fractions.
-        cost = Cost.of(share.to_zcdp() if isinstance(share, ApproxDP) else share)
+        cost = Cost.of(notion)
         self._check((cost,))
         scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
         self._spend((cost,), {**score.describe(), "k": k, "noise": calls[0].kind, "share": share.to_dict()})
@@ -252,7 +261,7 @@ class Curator:
         self._check((cost,))
         tables = self._rows.split(blocks, self._gateway.secret())
         self._spend((cost,), {"query": "partition", "blocks": blocks, "share": share.to_dict()})
-        return tuple(self._child(table, share) for table in tables)
+        return tuple(self._child(table, share, self._gateway) for table in tables)
 
     def subsample(self, rate: Amount, share: Budget | None = None) -> Curator:
         """A curator of a Poisson sample, with as much to spend as costs ``share`` on the whole table.
@@ -265,7 +274,8 @@ class Curator:
         self._check((cost,))
         table = self._rows.sample(q, self._gateway.secret())
         self._spend((cost,), {"query": "subsample", "rate": str(q), "share": share.to_dict()})
-        return self._child(table, amplified(share, q, self.unit))
+        inner = amplified(share, q, self.unit)
+        return self._child(table, inner, self._gateway.inside(inner))
 
     def vote(
         self, learner: Learner, blocks: int, share: Budget | None = None, *, candidates: Sequence[str] | None = None
@@ -330,17 +340,18 @@ class Curator:
 
     def close(self) -> None:
         """Write the steps to the ledger and give back what was not used. Afterwards nothing can be asked."""
-        if self._closed:
-            return
-        self._closed = True
-        self._prepared = None
-        if self._ledger is None or self._charge is None or self._parent is not None:
-            return
-        self._ledger.record_steps(self._charge, [dict(s) for s in self._steps])
-        used = self._accountant.spent
-        # An (ε, δ) charge is settled only when nothing was drawn: its δ cannot be divided afterwards.
-        if used != self.budget and not isinstance(self.budget, ApproxDP):
-            self._ledger.settle(self._charge, used)
+        with self._root._lock:  # an answer on its way in another thread is booked before, or refused after
+            if self._closed:
+                return
+            self._closed = True
+            self._prepared = None
+            if self._ledger is None or self._charge is None or self._parent is not None or self._is_forked:
+                return
+            self._ledger.record_steps(self._charge, [dict(s) for s in self._steps])
+            used = self._accountant.spent
+            # An (ε, δ) charge stays whole: its δ cannot be divided afterwards.
+            if used != self.budget and not isinstance(self.budget, ApproxDP):
+                self._ledger.settle(self._charge, used)
 
     def __enter__(self) -> Self:
         return self
@@ -366,8 +377,7 @@ class Curator:
         return self._prepared
 
     def _share(self, share: Budget | None) -> Budget:
-        if self._closed or self._root._closed:
-            raise BudgetError("this curator is closed; open another one with a budget of its own")
+        self._check_open()
         if share is None:
             share = self.remaining
             if share is None:
@@ -375,6 +385,17 @@ class Curator:
         if not isinstance(share, Budget):
             raise BudgetError(f"a share is PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ), got {share!r}")
         return share
+
+    def _check_open(self) -> None:
+        if self._closed or self._root._closed:
+            raise BudgetError("this curator is closed; open another one with a budget of its own")
+        if self._is_forked:
+            raise BudgetError("this curator belongs to another process, and so does its budget; open one here")
+
+    @property
+    def _is_forked(self) -> bool:
+        """A copy in a forked process would spend the same budget again."""
+        return os.getpid() != self._process
 
     def _check(self, costs: Sequence[Cost]) -> None:
         """Refuse before any data is touched."""
@@ -392,6 +413,7 @@ class Curator:
         """Book the step; the first one charges the whole budget to the ledger, durably. Noise is drawn after this."""
         root = self._root
         with root._lock:  # threads may ask one curator, or several blocks of one
+            self._check_open()
             root._reserve()
             self._accountant.charge(*costs)
             self._steps.append(dict(step))
@@ -408,8 +430,8 @@ class Curator:
             details = {"purpose": self.purpose, "domain": self.domain.fingerprint}
             self._charge = self._ledger.charge(self.budget, self.unit, details)
 
-    def _child(self, table: Table, budget: Budget) -> Curator:
-        child = Curator(table, self.unit, budget, gateway=self._gateway, purpose=self.purpose)
+    def _child(self, table: Table, budget: Budget, gateway: Gateway) -> Curator:
+        child = Curator(table, self.unit, budget, gateway=gateway, purpose=self.purpose)
         child._parent = self
         return child
 
@@ -423,7 +445,7 @@ def _ballot(learner: Learner, block: Table, unit: PrivacyUnit) -> str:
     """One block's vote. Whatever goes wrong inside stays inside: it is an abstention."""
     try:
         word = learner(ExactCurator(block, unit))
-    except Exception:
+    except (Exception, SystemExit, GeneratorExit):  # Ctrl-C is the user's, and goes through
         return ABSTAIN
     return word if isinstance(word, str) else ABSTAIN
 
@@ -444,6 +466,9 @@ class ExactGateway:
 
     def secret(self) -> bytes:
         return SecureGateway().secret()
+
+    def inside(self, budget: Budget) -> Gateway:
+        return self
 
 
 class ExactCurator(Curator):
@@ -468,5 +493,5 @@ class ExactCurator(Curator):
             self._prepared = self._source.clip(self.unit.max_rows, self._gateway.secret()) if clipped else self._source
         return self._prepared
 
-    def _child(self, table: Table, budget: Budget) -> Curator:
+    def _child(self, table: Table, budget: Budget, gateway: Gateway) -> Curator:
         return ExactCurator(table, self.unit, budget)

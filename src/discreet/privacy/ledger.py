@@ -63,8 +63,10 @@ class Ledger:
     def __init__(self, connection: sqlite3.Connection, path: Path | None) -> None:
         self._connection = connection
         self._lock = threading.RLock()
+        self._process = os.getpid()  # a connection must not cross a fork
         self.path = path
         self._read = 0  # number of the last entry that was taken in
+        self._chain = ""  # and its hash
         self._charges: dict[int, Budget] = {}
         self._settled: set[int] = set()
         self._spending: Spending | None = None  # of all charges taken in; None when it must be added up again
@@ -129,10 +131,11 @@ class Ledger:
         """Raise the :class:`BudgetError` that a charge would raise now, without charging anything."""
         with self._lock:
             self._catch_up()
-            if self._unit is not None and unit != self._unit:
+            # How many rows of a person count may differ from charge to charge: the person is the same.
+            if self._unit is not None and (unit.column, unit.relation) != (self._unit.column, self._unit.relation):
                 raise BudgetError(
                     f"this ledger protects {self._unit}, and the charge is for {unit}; guarantees for different units "
-                    "do not add up, so use a ledger of its own"
+                    "do not add up. Keep to one unit for one body of data, the widest that anybody needs"
                 )
             self._accountant().charge(Cost.of(amount))
 
@@ -168,6 +171,13 @@ class Ledger:
             return self._accountant().remaining
 
     @property
+    def unit(self) -> PrivacyUnit | None:
+        """Whom it protects, as the first charge said; None before that."""
+        with self._lock:
+            self._catch_up()
+            return self._unit
+
+    @property
     def entries(self) -> list[Entry]:
         with self._lock:
             return self._entries(0)
@@ -192,14 +202,15 @@ class Ledger:
                     problems.append(f"entry {entry.number} was altered, or one before it")
                     break
                 previous = entry.chain
-            accountant = Accountant(self.total, composition="basic")
-            try:
-                self._catch_up()
-                accountant.charge(*(Cost.of(amount) for amount in self._charges.values()))
-            except (BudgetError, LedgerError) as error:
-                problems.append(f"the charges do not fit the total: {error}")
-            except (KeyError, TypeError, ValueError, AttributeError):
-                problems.append("an entry is not one that this version writes")
+            if not problems:
+                try:
+                    self._catch_up()
+                    accountant = Accountant(self.total, composition="basic")
+                    accountant.charge(*(Cost.of(amount) for amount in self._charges.values()))
+                except (BudgetError, LedgerError) as error:
+                    problems.append(f"the charges do not fit the total: {error}")
+                except (KeyError, TypeError, ValueError, AttributeError):
+                    problems.append("an entry is not one that this version writes")
         return problems
 
     def close(self) -> None:
@@ -225,8 +236,13 @@ class Ledger:
         return Accountant(self.total, composition="basic", spending=self._spending)
 
     def _catch_up(self) -> None:
-        """Take in what this or another process has appended since the last look."""
+        """Take in what this or another process has appended since the last look; altered entries stop everything."""
         for entry in self._entries(self._read):
+            if entry.number != self._read + 1 or entry.chain != entry.digest(self._chain):
+                raise LedgerError(
+                    f"the ledger {self.path} was altered at entry {entry.number} or before; it cannot be used. "
+                    "`discreet ledger verify` says more"
+                )
             details = entry.details
             if entry.kind == "charge":
                 amount = self._charges[entry.number] = Budget.from_dict(dict(details["amount"]))
@@ -240,7 +256,7 @@ class Ledger:
                     self._charges.pop(details["charge"], None)
                 else:
                     self._charges[details["charge"]] = Budget.from_dict(dict(details["used"]))
-            self._read = entry.number
+            self._read, self._chain = entry.number, entry.chain
 
     def _entries(self, after: int, limit: int = -1) -> list[Entry]:
         rows = self._connection.execute(
@@ -259,6 +275,8 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        if os.getpid() != self._process:
+            raise LedgerError(f"the ledger {self.path or 'in memory'} was opened by another process; open it here")
         with self._lock:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")  # takes the write lock before anything is read

@@ -47,6 +47,7 @@ from scipy.fft import next_fast_len
 from ..measurement import Origin
 from ..progress import listening, nobody, track
 from ..tables.base import KEY_BYTES, IntArray
+from .budget import Budget
 from .unit import Sensitivity
 
 enable_features("contrib")
@@ -78,6 +79,9 @@ class Gateway(Protocol):
 
     def secret(self) -> bytes: ...
 
+    def inside(self, budget: Budget) -> Gateway:
+        """The gateway of a Poisson sample that may spend ``budget``, which costs the whole table less."""
+
 
 class SecureGateway:
     """The real one: OpenDP's samplers, and keys from the operating system."""
@@ -86,7 +90,7 @@ class SecureGateway:
 
     def add_noise(self, call: NoiseCall, values: IntArray) -> IntArray:
         mechanism = _additive(call.kind, call.scale)
-        flat = np.ascontiguousarray(values, dtype=np.int64).reshape(-1)
+        flat = _whole(values).reshape(-1)
         chunks = [flat[i : i + _CHUNK] for i in range(0, len(flat), _CHUNK)]
         if len(chunks) <= 1:
             return np.asarray(mechanism(flat) if flat.size else flat, dtype=np.int64).reshape(values.shape)
@@ -99,7 +103,7 @@ class SecureGateway:
         if call.kind == "noisy-max":
             noisy = self.add_noise(NoiseCall("laplace", call.scale, call.sensitivity), np.asarray(scores))
             return int(np.argmax(noisy))
-        return int(_selection(call.kind, call.scale)(np.asarray(scores, dtype=np.int64)))
+        return int(_selection(call.kind, call.scale)(_whole(scores)))
 
     def release_large(self, call: NoiseCall, histogram: Mapping[str, int]) -> dict[str, int]:
         assert call.threshold is not None
@@ -112,6 +116,17 @@ class SecureGateway:
 
     def secret(self) -> bytes:
         return secrets.token_bytes(KEY_BYTES)
+
+    def inside(self, budget: Budget) -> Gateway:
+        return self
+
+
+def _whole(values: IntArray) -> IntArray:
+    """Sums that are no integers would be cut off in silence, and may depend on the order of rows: refuse them."""
+    array = np.ascontiguousarray(values)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"noise is added to whole numbers, and these are {array.dtype}; round to a grid per record")
+    return array.astype(np.int64, copy=False)
 
 
 @lru_cache(maxsize=256)

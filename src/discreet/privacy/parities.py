@@ -183,9 +183,7 @@ class PartnerResiduals(GroupedScore):
     :class:`ParityResiduals`. ``leave_out`` names pairs that need not be looked for: their score is zero.
     """
 
-    def __init__(
-        self, domain: Domain, approximation: NDArray[Any], leave_out: Iterable[tuple[int, int]] = ()
-    ) -> None:
+    def __init__(self, domain: Domain, approximation: NDArray[Any], leave_out: Iterable[tuple[int, int]] = ()) -> None:
         p = len(domain)
         self._domain = domain
         i, j = np.triu_indices(p, 1)

@@ -62,10 +62,11 @@ class Query(ABC):
         """Per part, how far one *unit* can move the sums.
 
         Adding a person adds up to m rows. Replacing one replaces up to m rows and adds or removes the difference:
-        m steps in all, each as large as the larger of the two.
+        m steps in all, each as large as the larger of the two. (A single row too may be replaced by one that does not
+        count, say for want of a person.)
         """
         steps = self.row_sensitivity(unit.relation)
-        if unit.relation == "replace-one" and unit.column is not None:
+        if unit.relation == "replace-one":
             alone = self.row_sensitivity("add-remove")
             steps = tuple(Sensitivity.largest([a, b]) for a, b in zip(steps, alone, strict=True))
         return tuple(s.times(unit.max_rows) for s in steps)
@@ -237,6 +238,14 @@ class GroupedScore(Score):
 
     def linf(self, unit: PrivacyUnit) -> int:
         return max(self.linfs(unit))
+
+    def joint(self, unit: PrivacyUnit) -> tuple[Fraction, Fraction]:
+        """Largest sums, over the groups, of Δ_g/linf_g and of its square, where Δ_g is how far one unit moves group g.
+
+        A unit that may move every group by all of ``linfs`` has the number of groups twice; where a record takes part
+        in some groups only, or in some of them with half its weight, it is less.
+        """
+        return Fraction(len(self.groups)), Fraction(len(self.groups))
 
 
 class LargestSum(Score):

@@ -169,27 +169,23 @@ def _first_line(path: Path) -> str:
         raise FileFormatError(f"{path} is empty; its first line must name the columns")
     try:
         with open(path, encoding="utf-8-sig", newline="") as text:
-            line = _record(text.read(_LONGEST_HEADER))
+            line = _up_to_line_end(text.read(_LONGEST_HEADER))
     except UnicodeDecodeError:
         # Perhaps not the first line at all, but what comes after it: look at the first line alone.
         with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as text:
-            line = _record(text.read(_LONGEST_HEADER))
+            line = _up_to_line_end(text.read(_LONGEST_HEADER))
         if not _is_unicode(line):
             raise FileFormatError(f"the first line of {path} is not UTF-8 text; save the file as UTF-8") from None
     if "\x00" in line:
         raise FileFormatError(f"the first line of {path} holds NUL characters; it is not a text file")
+    if line.count('"') % 2:
+        raise FileFormatError(f"the first line of {path} has a quote that is not closed; mend the line of names")
     return line
 
 
-def _record(text: str) -> str:
-    """Up to the first line end outside quotes."""
-    quoted = False
-    for position, character in enumerate(text):
-        if character == '"':
-            quoted = not quoted
-        elif character in "\r\n" and not quoted:
-            return text[:position]
-    return text
+def _up_to_line_end(text: str) -> str:
+    """A header is one line: a quoted name that ran on would take rows into it."""
+    return re.split(r"[\r\n]", text, maxsplit=1)[0]
 
 
 def _fields(line: str, delimiter: str) -> list[str]:

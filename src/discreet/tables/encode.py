@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 from typing import Any
 
 import numpy as np
@@ -50,29 +49,25 @@ def encode(rows: Any, domain: Domain | None = None, *, unit: str | None = None) 
 
 
 def _persons(values: Any) -> tuple[NDArray[np.int64], Persons]:
-    """Rows that have a person, and who that is. Rows without one are left out (see PrivacyUnit)."""
-    items = [v if _is_hashable(v) else repr(v) for v in as_list(values)]
-    kept = np.flatnonzero(np.fromiter((v is not None for v in items), dtype=bool, count=len(items)))
-    first_seen: dict[Any, int] = {}
-    owner = np.fromiter(
-        map(first_seen.setdefault, (items[i] for i in kept), itertools.count()), dtype=np.int64, count=len(kept)
-    )
-    _, owner = np.unique(owner, return_inverse=True)
-    digests = b"".join(hashlib.blake2b(_spelling(p), digest_size=8).digest() for p in first_seen)
-    identity = np.frombuffer(digests, dtype="<u8").astype(np.uint64)
-    return kept, Persons(owner.astype(np.int64), identity)
+    """Rows that have a person, and who that is: a person is what their identifier spells, so 1 and "1" are one.
+
+    Rows without one are left out (see PrivacyUnit).
+    """
+    digests = list(map(_digest, as_list(values)))
+    kept = np.flatnonzero(np.fromiter((d is not None for d in digests), dtype=bool, count=len(digests)))
+    present = np.frombuffer(b"".join(d for d in digests if d is not None), dtype="<u8").reshape(-1, 2)
+    identity, owner = np.unique(present, axis=0, return_inverse=True)
+    return kept, Persons(owner.reshape(-1).astype(np.int64), identity.astype(np.uint64))
+
+
+def _digest(person: Any) -> bytes | None:
+    return None if person is None else hashlib.blake2b(_spelling(person), digest_size=16).digest()
 
 
 def _spelling(person: Any) -> bytes:
+    if isinstance(person, float) and person.is_integer():
+        person = int(person)  # frames turn whole numbers with gaps into floats
     try:
         return level_text(person).encode("utf-8", "surrogatepass")
-    except Exception:  # a number of more digits than Python spells out, say
-        return str(hash(person)).encode()
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except Exception:  # hashing runs code of the value's own, which may raise anything
-        return False
-    return True
+    except Exception:  # spelling runs code of the value's own, which may raise anything
+        return type(person).__name__.encode()

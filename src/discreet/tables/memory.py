@@ -23,7 +23,7 @@ BATCH_ROWS = 1 << 17
 
 @dataclass(frozen=True, repr=False)
 class Persons:
-    """Whose row it is: a number a row, and a 64-bit identity a person (a digest of the identifier, not its order)."""
+    """Whose row it is: a number a row, and 128 bits of identity a person (a digest of the identifier)."""
 
     of_row: NDArray[np.int64]
     identity: NDArray[np.uint64]
@@ -49,6 +49,7 @@ class MemoryTable(Table):
         persons: Persons | None = None,
         unit_column: str | None = None,
         threads: int | None = None,
+        batch_rows: int = BATCH_ROWS,
     ) -> None:
         if len(columns) != len(domain):
             raise InputError(f"the domain has {len(domain)} columns, got codes for {len(columns)}")
@@ -60,6 +61,7 @@ class MemoryTable(Table):
         self._persons = persons
         self._rows = len(columns[0]) if columns else 0
         self._threads = threads or min(8, os.cpu_count() or 1)
+        self._batch_rows = batch_rows
 
     def __repr__(self) -> str:
         return f"MemoryTable({len(self.domain)} columns)"
@@ -96,7 +98,7 @@ class MemoryTable(Table):
             raise InputError("only a table made with a unit column can bound the rows of a person")
         # A person's rows are ranked by the keyed hash of (person, content, how many equal ones precede): the choice
         # depends on that person's rows alone, so one person changes at most `max_rows` rows of the clipped table.
-        content = coins.keyed_hash(key, [persons.identity[persons.of_row], *self._packed()])
+        content = coins.keyed_hash(key, [*persons.identity[persons.of_row].T, *self._packed()])
         ticket = coins.keyed_hash(key, [content, coins.occurrence(content, persons.of_row)])
         order = np.lexsort((ticket, persons.of_row))
         owner = persons.of_row[order]
@@ -114,14 +116,15 @@ class MemoryTable(Table):
         return self._take(np.flatnonzero(coins.is_heads(self._coins(key), rate)))
 
     def without_persons(self) -> MemoryTable:
-        return MemoryTable(self.domain, list(self._columns.values()), threads=self._threads)
+        columns = list(self._columns.values())
+        return MemoryTable(self.domain, columns, threads=self._threads, batch_rows=self._batch_rows)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _coins(self, key: bytes) -> NDArray[np.uint64]:
         """One coin a row: the person's when the table knows persons, the record's otherwise."""
         if self._persons is not None:
-            return coins.keyed_hash(key, [self._persons.identity])[self._persons.of_row]
+            return coins.keyed_hash(key, list(self._persons.identity.T))[self._persons.of_row]
         content = coins.keyed_hash(key, self._packed())
         return coins.keyed_hash(key, [content, coins.occurrence(content)])
 
@@ -136,12 +139,13 @@ class MemoryTable(Table):
             persons=None if self._persons is None else self._persons.take(rows),
             unit_column=self.unit_column,
             threads=self._threads,
+            batch_rows=self._batch_rows,
         )
 
     def _batches(self, columns: Iterable[str]) -> Iterable[dict[str, Codes]]:
         chosen = {name: self._columns[name] for name in columns}
-        for lo in range(0, self._rows, BATCH_ROWS):
-            yield {name: c[lo : lo + BATCH_ROWS] for name, c in chosen.items()}
+        for lo in range(0, self._rows, self._batch_rows):
+            yield {name: c[lo : lo + self._batch_rows] for name, c in chosen.items()}
 
     def _reduce(
         self,
@@ -157,7 +161,7 @@ class MemoryTable(Table):
                     total += increment
             return totals
 
-        if self._rows <= BATCH_ROWS:
+        if self._rows <= self._batch_rows or self._threads == 1:
             return add(map(sum_batch, self._batches(columns)))
         with ThreadPoolExecutor(self._threads) as pool:
             return add(pool.map(sum_batch, self._batches(columns)))

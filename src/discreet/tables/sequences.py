@@ -1,0 +1,97 @@
+"""Sequences of people, from a long table (person, time, state), as a table of steps: one row for each move.
+
+A step goes from a state to the next one of the same sequence; the first row of a sequence is a step from *start*. The
+steps keep their person, so a curator bounds what one person contributes by drawing some of their steps. Curator-side:
+it sees rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Attribute, Domain
+from ..encoding import columns_of, encode_column
+from ..errors import InputError
+from .encode import _persons
+from .memory import MemoryTable
+
+START = "(start)"
+BEFORE, AFTER, SIZE = "before", "after", "steps"
+
+
+def steps_domain(states: Attribute, largest: int) -> Domain:
+    """The columns of a table of steps: where from (a state or the start), where to, and how many steps the person has
+    in all (1 … ``largest``, more counting as ``largest``)."""
+    if START in states.labels:
+        raise InputError(f"a state must not be called {START!r}")
+    before = Attribute.categorical(BEFORE, (*states.labels, START))
+    after = Attribute.categorical(AFTER, states.labels)
+    size = Attribute.categorical(SIZE, range(1, largest + 1), outside=str(largest))
+    return Domain((before, after, size))
+
+
+def steps(
+    rows: Any,
+    states: Attribute,
+    *,
+    person: str,
+    time: str,
+    state: str | None = None,
+    sequence: str | None = None,
+    null: str | None = None,
+    largest: int = 100,
+) -> MemoryTable:
+    """A table of steps, with ``person`` as its unit column.
+
+    Parameters
+    ----------
+    rows:
+        A long table, one row for each person and time.
+    states:
+        The states, public knowledge. ``state`` names the column when it is called otherwise.
+    person, time:
+        Whose row it is (a composite key for a person-day), and when.
+    sequence:
+        A column that cuts a person's rows into several sequences, each with a start of its own (hours of a day).
+    null:
+        The label of a state that means nothing was seen: steps from it to itself, and sequences that start with it, are
+        left out.
+    largest:
+        The largest number of steps that a person is taken to have.
+    """
+    if isinstance(largest, bool) or not isinstance(largest, int) or largest < 1:
+        raise InputError(f"largest must be a whole number of at least 1, got {largest!r}")
+    own = state or states.name
+    columns = columns_of(rows, [own, person, time, *([sequence] if sequence else [])])
+    codes = encode_column(columns[own], replace(states, name=own)).astype(np.int64)
+    kept, persons = _persons(columns[person])
+    codes, when = codes[kept], _order(columns[time])[kept]
+    part = _order(columns[sequence])[kept] if sequence else np.zeros(len(codes), dtype=np.int64)
+    # Ties in time are settled by the state, never by the position of a row.
+    order = np.lexsort((codes, when, part, persons.of_row))
+    codes, part, owner = codes[order], part[order], persons.of_row[order]
+    first = np.ones(len(codes), dtype=bool)
+    first[1:] = (owner[1:] != owner[:-1]) | (part[1:] != part[:-1])
+    before = np.where(first, states.size, np.roll(codes, 1))
+    keep = np.ones(len(codes), dtype=bool)
+    if null is not None:
+        nothing = states.code(null)
+        keep = ~((codes == nothing) & ((before == nothing) | first))
+    before, codes, owner = before[keep], codes[keep], owner[keep]
+    number = np.bincount(owner, minlength=len(persons.identity))[owner]
+    size = np.minimum(number, largest) - 1
+    domain = steps_domain(states, largest)
+    arrays: list[Any] = [a.astype(np.uint16) for a in (before, codes, size)]
+    return MemoryTable(domain, arrays, persons=replace(persons, of_row=owner), unit_column=person)
+
+
+def _order(values: Any) -> NDArray[np.int64]:
+    """Ranks of times or of the names of sequences: only their order matters."""
+    array = np.asarray(values)
+    if array.dtype == object:
+        array = array.astype(str)
+    return np.unique(array, return_inverse=True)[1].reshape(-1).astype(np.int64)

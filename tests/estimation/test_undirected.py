@@ -1,0 +1,235 @@
+"""Learners of Markov random fields from noisy tables: what they estimate, what they refuse, how they compare."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from discreet.domain import Domain
+from discreet.errors import InputError, NotAReleaseError
+from discreet.estimation.baselines import NonprivateField, random_field
+from discreet.estimation.collective import CollectiveField, NoisyTables, dual_step, nlbp
+from discreet.estimation.field_learner import FieldLearner, covering, maximal
+from discreet.estimation.likelihood import Field
+from discreet.estimation.naive import NaiveField
+from discreet.estimation.noise_aware import NoiseAwareField
+from discreet.measurement import Measurement, Measurements, Noise
+from discreet.models import generators
+from discreet.models.markov import MarkovRandomField
+from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
+from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.unit import PrivacyUnit
+from discreet.tables.memory import MemoryTable
+
+PRIVATE: list[type[FieldLearner]] = [NoiseAwareField, NaiveField, CollectiveField]
+
+
+def table_of(model: MarkovRandomField, n: int, seed: int) -> MemoryTable:
+    codes = model.sample(n, seed).codes
+    return MemoryTable(model.domain, [codes[:, i].astype(np.uint8) for i in range(len(model.domain))])
+
+
+@pytest.fixture(scope="module")
+def truth() -> MarkovRandomField:
+    return generators.dirichlet(5, generators.chain(5, 2), levels=4, random_state=3)
+
+
+@pytest.fixture(scope="module")
+def measured(truth: MarkovRandomField) -> Measurements:
+    return NoiseAwareField(truth.cliques).measure(Curator(table_of(truth, 20_000, 1), budget=PureDP(1)))
+
+
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_every_method_learns_from_one_release(
+    kind: type[FieldLearner], truth: MarkovRandomField, measured: Measurements
+) -> None:
+    learner = CollectiveField(truth.cliques, iterations=20) if kind is CollectiveField else kind(truth.cliques)
+    model = learner.estimate(measured, truth.domain)
+    assert truth.kl(model) < 0.1 * truth.kl(MarkovRandomField.uniform(truth.domain))
+    assert model.card is not None
+    assert model.card["method"] == kind.method
+    assert model.card["origin"] == "release"
+    assert model.card["spent"] == PureDP(1).to_dict()
+    assert model.card["inference"] == "exact"
+    assert model == learner.estimate(measured, truth.domain)
+
+
+def test_the_default_is_near_the_non_private_fit(truth: MarkovRandomField) -> None:
+    table = table_of(truth, 100_000, 2)
+    exact = NonprivateField(truth.cliques).fit(ExactCurator(table))
+    private = NoiseAwareField(truth.cliques).fit(Curator(table, budget=PureDP(1)))
+    assert truth.kl(exact) < 0.003
+    assert truth.kl(private) < 0.01
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.1, 0.01, 0.001])
+@pytest.mark.parametrize("graph", ["chain", "triples"])
+def test_the_default_never_does_worse_than_uniform(epsilon: float, graph: str) -> None:
+    truth = generators.dirichlet(6, generators.chain(6, 3), levels=3, random_state=8)
+    cliques = truth.cliques if graph == "chain" else [truth.domain.names[i : i + 3] for i in range(4)]
+    learner = NoiseAwareField(cliques)
+    uniform = truth.kl(MarkovRandomField.uniform(truth.domain))
+    for seed in range(3):
+        model = learner.fit(Curator(table_of(truth, 500, seed), budget=PureDP(epsilon)))
+        assert truth.kl(model) <= 1.05 * uniform
+
+
+def test_oracle_penalty_does_not_help_naive_much(truth: MarkovRandomField, measured: Measurements) -> None:
+    best = min(
+        truth.kl(NaiveField(truth.cliques, penalty=10.0**k).estimate(measured, truth.domain)) for k in range(-6, 1)
+    )
+    assert truth.kl(NoiseAwareField(truth.cliques).estimate(measured, truth.domain)) <= 1.1 * best
+
+
+def test_gaussian_noise_is_taken_when_it_is_smaller() -> None:
+    domain = Domain.of({f"x{i}": 3 for i in range(16)})
+    edges = list(pairwise(domain.names)) + [(domain.names[i], domain.names[i + 2]) for i in range(14)]
+    learner = NoiseAwareField(edges)
+    assert {t.noise.kind for t in learner.plan(domain, PrivacyUnit(), PureDP(1)).tables} == {"laplace"}
+    assert {t.noise.kind for t in learner.plan(domain, PrivacyUnit(), ApproxDP(1, 1e-6)).tables} == {"gaussian"}
+    assert {t.noise.kind for t in learner.plan(domain, PrivacyUnit(), ZCDP(0.05)).tables} == {"gaussian"}
+
+
+def test_the_plan_is_what_is_measured(truth: MarkovRandomField) -> None:
+    learner = NoiseAwareField([*truth.cliques, ("x0",), ("x1", "x2")])
+    plan = learner.plan(truth.domain, PrivacyUnit(), PureDP(1), 1000)
+    assert {t.clique for t in plan.tables} == set(truth.cliques)  # cliques inside others are measured once
+    assert sum(t.share for t in plan.tables) == pytest.approx(1)
+    done = learner.measure(Curator(table_of(truth, 10, 0), budget=PureDP(1)))
+    assert [m.noise for m in done] == [t.noise for t in plan.tables]
+    assert "noise_aware" in str(plan)
+
+
+def test_equal_shares_are_the_papers() -> None:
+    domain = Domain.of({"a": 2, "b": 20, "c": 2})
+    learner = NoiseAwareField([("a", "b"), ("a", "c")], shares="equal")
+    noise = {t.clique: t.noise.scale for t in learner.plan(domain, PrivacyUnit(), PureDP(1)).tables}
+    assert noise[("a", "b")] == noise[("a", "c")] == pytest.approx(2)  # Laplace(|C|/ε), eq. 3
+    by_size = {
+        t.clique: t.noise.scale for t in NoiseAwareField(learner.cliques).plan(domain, PrivacyUnit(), PureDP(1)).tables
+    }
+    assert by_size[("a", "b")] < 2 < by_size[("a", "c")]
+
+
+def test_columns_in_no_clique_stand_alone() -> None:
+    domain = Domain.of({"a": 2, "b": 2, "c": 3})
+    assert covering(domain, [("b", "a")]) == (("a", "b"), ("c",))
+    assert maximal((("a",), ("a", "b"), ("c",))) == (("a", "b"), ("c",))
+    codes = [np.array([0, 1, 1] * 300), np.array([0, 1, 0] * 300), np.array([2, 2, 1] * 300)]
+    table = MemoryTable(domain, [c.astype(np.uint8) for c in codes])
+    model = NoiseAwareField([("a", "b")]).fit(Curator(table, budget=PureDP(5)))
+    np.testing.assert_allclose(model.marginal("c").probabilities, [0, 1 / 3, 2 / 3], atol=0.05)
+
+
+def test_further_tables_are_made_use_of(truth: MarkovRandomField, measured: Measurements) -> None:
+    exact = NonprivateField(truth.cliques).measure(ExactCurator(table_of(truth, 20_000, 1)))
+    public = [Measurement.public(truth.domain, m.clique, m.counts) for m in exact if m.clique is not None]
+    learner = NoiseAwareField(truth.cliques)
+    assert truth.kl(learner.estimate(measured.plus(*public))) < truth.kl(learner.estimate(measured))
+
+
+def test_a_missing_table_is_named(truth: MarkovRandomField, measured: Measurements) -> None:
+    some = Measurements(measured[1:], measured.release)
+    for kind in PRIVATE:
+        with pytest.raises(InputError, match=r"\('x0', 'x1'\)"):
+            kind(truth.cliques).estimate(some, truth.domain)
+
+
+@pytest.mark.parametrize("kind", [*PRIVATE, NonprivateField])
+def test_what_was_learned_from_exact_tables_cannot_be_saved(
+    kind: type[FieldLearner], truth: MarkovRandomField, tmp_path: object
+) -> None:
+    learner = CollectiveField(truth.cliques, iterations=2) if kind is CollectiveField else kind(truth.cliques)
+    model = learner.fit(ExactCurator(table_of(truth, 100, 1)))
+    assert model.card is not None
+    assert model.card["origin"] == "exact"
+    with pytest.raises(NotAReleaseError):
+        model.save(f"{tmp_path}/model.zip")
+
+
+def test_baselines_are_not_mistaken_for_releases(truth: MarkovRandomField, tmp_path: object) -> None:
+    with pytest.raises(InputError, match="ExactCurator"):
+        NonprivateField(truth.cliques).fit(Curator(table_of(truth, 10, 1), budget=PureDP(1)))
+    random = random_field(truth.domain, truth.cliques, 0)
+    assert truth.kl(random) > 0.1
+    with pytest.raises(NotAReleaseError):
+        random.save(f"{tmp_path}/model.zip")
+
+
+def test_wrong_choices_are_refused() -> None:
+    with pytest.raises(InputError, match="shares"):
+        NoiseAwareField([("a",)], shares="some")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="penalty"):
+        NaiveField([("a",)], penalty=0.0)
+    with pytest.raises(InputError, match="solver"):
+        CollectiveField([("a",)], solver="em")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="empty clique"):
+        covering(Domain.of({"a": 2}), [()])
+    with pytest.raises(InputError, match="inference"):
+        Field(Domain.of({"a": 2}), [("a",)], inference="magic")  # type: ignore[arg-type]
+
+
+def test_loopy_when_asked_says_so(truth: MarkovRandomField, measured: Measurements) -> None:
+    model = CollectiveField(truth.cliques, inference="loopy", iterations=2).estimate(measured, truth.domain)
+    assert model.card is not None
+    assert model.card["inference"] == "loopy"
+
+
+# -- collective graphical models -------------------------------------------------------------------------------------
+
+
+def small(noise: Noise, seed: int) -> NoisyTables:
+    truth = generators.dirichlet(4, generators.chain(4), levels=3, random_state=seed)
+    exact = NonprivateField(truth.cliques).measure(ExactCurator(table_of(truth, 2000, seed)))
+    rng = np.random.default_rng(seed)
+    draw = rng.laplace if noise.kind == "laplace" else rng.normal
+    noisy = [
+        Measurement(
+            m.label,
+            np.rint(m.counts + draw(0, noise.scale, m.counts.shape)).astype(np.int64),
+            noise,
+            m.domain,
+            clique=m.clique,
+        )
+        for m in exact
+    ]
+    return NoisyTables.of(Field(truth.domain, truth.cliques), Measurements(noisy))
+
+
+@pytest.mark.parametrize("noise", [Noise("gaussian", 20.0), Noise("laplace", 10.0)], ids=lambda n: n.kind)
+def test_the_dual_gives_the_iterates_of_nlbp(noise: Noise) -> None:
+    tables = small(noise, 5)
+    theta = np.zeros(tables.field.size)
+    for _ in range(3):
+        fresh = dual_step(tables, theta, tolerance=1e-14)
+        before = tables.total * tables.field(theta)[1]
+        dual = tables.total * tables.field(fresh)[1]
+        n, _ = nlbp(tables, theta, damping=None, iterations=4000, tolerance=1e-9)
+        assert np.abs(dual - before).max() > 5  # the step does something …
+        assert np.abs(dual - n).max() < 0.5  # … and both do the same, to half a record of 2,000
+        theta = fresh
+
+
+def test_constant_damping_does_not_settle_on_laplace_noise() -> None:
+    tables = small(Noise("laplace", 10.0), 5)
+    assert not nlbp(tables, np.zeros(tables.field.size), damping=0.1, iterations=500, tolerance=1e-6)[1]
+    smooth = small(Noise("gaussian", 20.0), 5)
+    assert nlbp(smooth, np.zeros(smooth.field.size), damping=0.1, iterations=500, tolerance=1e-6)[1]
+
+
+def test_a_laplace_step_stays_in_its_box() -> None:
+    tables = small(Noise("laplace", 10.0), 6)
+    step = dual_step(tables, np.zeros(tables.field.size))
+    assert np.abs(step).max() <= 0.1 * (1 + 1e-9)
+
+
+def test_nlbp_and_dual_learn_the_same_model() -> None:
+    truth = generators.dirichlet(3, generators.chain(3), levels=2, random_state=1)
+    measured = NaiveField(truth.cliques, noise="gaussian").measure(
+        Curator(table_of(truth, 3000, 1), budget=ZCDP(0.0002))
+    )
+    dual = CollectiveField(truth.cliques, iterations=3, tolerance=0).estimate(measured)
+    published = CollectiveField(truth.cliques, iterations=3, tolerance=0, solver="nlbp", damping=0.3).estimate(measured)
+    assert dual.kl(published) < 1e-6

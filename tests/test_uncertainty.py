@@ -1,0 +1,163 @@
+"""Noise intervals: they cover what they promise, whatever the learner, and say nothing where there is no noise."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "estimation"))
+
+from directed_cases import small_network, table_of
+
+from discreet import networks
+from discreet.domain import Domain
+from discreet.errors import InputError
+from discreet.estimation.optimal import OptimalNetwork
+from discreet.estimation.uniform import UniformNetwork
+from discreet.measurement import Measurement, Measurements, Noise
+from discreet.models import BayesianNetwork
+from discreet.privacy.budget import ApproxDP, Budget, PureDP
+from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.query import Marginals
+from discreet.uncertainty import Interval, coverage, noise_intervals, simulated_noise
+
+
+def _case(network: BayesianNetwork, n: int, budget: Budget, seed: int, learner=None):
+    """A fitted model, its measurements, and the target: the same estimator on the exact tables."""
+    learner = learner or OptimalNetwork(network)
+    table = table_of(network, n, seed)
+    query = Marginals(network.domain, learner.families(network.domain).maximal)
+    measured = Curator(table, budget=budget).measure(query)
+    exact = ExactCurator(table).measure(query)
+    items = [Measurement(m.label, e.counts, m.noise, m.domain, m.clique) for m, e in zip(measured, exact, strict=True)]
+
+    def refit(measurements: Measurements) -> BayesianNetwork:
+        return learner.estimate(measurements, network.domain)
+
+    return refit, measured, refit(measured), refit(Measurements(items, measured.release))
+
+
+@pytest.mark.parametrize(
+    ("name", "budget", "runs"),
+    [("small", PureDP(0.5), 25), ("asia", PureDP(1), 10), ("sachs", ApproxDP(0.5, 1e-6), 8)],
+    ids=["small", "asia", "sachs"],
+)
+def test_coverage_of_marginals_and_conditionals(name: str, budget: Budget, runs: int) -> None:
+    """Nominal 90 %; the runs are few, so the test allows 82–97 %. Half as wide must fall short."""
+    network = small_network() if name == "small" else networks.load(name)
+    domain = network.domain
+    intervals, targets = [], []
+    for run in range(runs):
+        refit, measured, model, target = _case(network, 5000, budget, run)
+        found = noise_intervals(refit, measured, model, draws=40, random_state=run)
+        for column in domain:
+            intervals.append(found.marginal(column))
+            targets.append(target.marginal(column).probabilities)
+        for a, b in zip(domain.names, domain.names[1:], strict=False):
+            likely = domain[b].labels[int(np.argmax(network.marginal(b).probabilities))]
+            intervals.append(found.conditional(a, {b: likely}))
+            targets.append(target.marginal(a, {b: likely}).probabilities)
+    assert 0.82 <= coverage(intervals, targets) <= 0.97
+    narrow = [Interval(i.estimate, (i.estimate + i.lower) / 2, (i.estimate + i.upper) / 2, 0.9) for i in intervals]
+    assert coverage(narrow, targets) < 0.78
+
+
+def test_more_budget_means_narrower_intervals() -> None:
+    network = small_network()
+    widths = []
+    for epsilon in (0.2, 2):
+        refit, measured, model, _ = _case(network, 5000, PureDP(epsilon), 0)
+        found = noise_intervals(refit, measured, model, draws=30, random_state=0).marginal("c")
+        widths.append(float((found.upper - found.lower).mean()))
+    assert widths[1] < widths[0] / 4
+
+
+def test_survival_of_the_most_probable_values() -> None:
+    """A clear answer survives fresh noise, a coin toss does not always."""
+    domain = Domain.of({"sure": 2, "coin": 2})
+    network = BayesianNetwork(domain, {}, {"sure": np.array([0.95, 0.05]), "coin": np.array([0.5, 0.5])})
+    refit, measured, model, _ = _case(network, 400, PureDP(0.1), 0)
+    found = noise_intervals(refit, measured, model, draws=60, random_state=1)
+    assert found.map_survival("sure") > 0.95
+    assert found.map_survival("coin") < 0.95
+
+
+def test_probability_and_any_other_question() -> None:
+    network = small_network()
+    refit, measured, model, target = _case(network, 5000, PureDP(1), 3)
+    found = noise_intervals(refit, measured, model, draws=30, random_state=0)
+    event = found.probability({"c": 1}, {"a": 0})
+    assert 0 <= float(event.lower) <= float(event.estimate) <= float(event.upper) <= 1
+    entropy = found.of(lambda m: m.entropy())
+    assert float(entropy.lower) < float(entropy.estimate) < float(entropy.upper)
+    assert "90%" in repr(event)
+    assert bool(found.of(lambda m: m.tables["d"][0, 0]).covers(found.model.tables["d"][0, 0]))
+    assert np.isfinite(target.entropy())
+
+
+def test_same_seed_same_intervals() -> None:
+    network = small_network()
+    refit, measured, model, _ = _case(network, 500, PureDP(1), 3)
+    one, two = (noise_intervals(refit, measured, model, draws=5, random_state=7).marginal("c") for _ in range(2))
+    other = noise_intervals(refit, measured, model, draws=5, random_state=8).marginal("c")
+    assert np.array_equal(one.lower, two.lower) and not np.array_equal(one.lower, other.lower)
+
+
+def test_the_papers_method_gets_intervals_too() -> None:
+    """The interface takes any estimator; here one that measures two tables a node."""
+    network = small_network()
+    learner = UniformNetwork(network)
+    curator = Curator(table_of(network, 5000, 0), budget=PureDP(1))
+    from discreet.estimation.compute_parameters import measure_nodes
+
+    measured = measure_nodes(curator, learner.families(network.domain), PureDP(1), [1] * 4, "auto")
+    model = learner.estimate(measured, network.domain)
+    found = noise_intervals(lambda m: learner.estimate(m, network.domain), measured, model, draws=20, random_state=0)
+    interval = found.marginal("d")
+    assert np.all(interval.upper > interval.lower)
+
+
+def test_public_tables_stay_as_they_are() -> None:
+    domain = Domain.of({"a": 2})
+    public = Measurement.public(domain, ("a",), np.array([30, 70]))
+    noisy = Measurement("a", np.array([25, 80]), Noise("laplace", 5.0), domain, clique=("a",))
+    seen = []
+
+    def refit(items: Measurements) -> BayesianNetwork:
+        seen.append(np.array(items[1].counts))
+        return OptimalNetwork({}).estimate(items, domain)
+
+    measured = Measurements([noisy, public])
+    noise_intervals(refit, measured, refit(measured), draws=3, random_state=0)
+    assert all(np.array_equal(counts, [30, 70]) for counts in seen)
+
+
+def test_what_cannot_be_simulated_says_so() -> None:
+    domain = Domain.of({"a": 2})
+    model = BayesianNetwork(domain, {}, {"a": np.array([0.5, 0.5])})
+    exact = Measurements([Measurement("a", np.array([1, 2]), Noise("none"), domain, clique=("a",), origin="exact")])
+    with pytest.raises(InputError, match="nothing to be uncertain"):
+        noise_intervals(lambda m: model, exact, model)
+    sums = Measurements([Measurement("sums", np.array([1, 2, 3]), Noise("gaussian", 4.0), domain)])
+    table = Measurement("a", np.array([1, 2]), Noise("laplace", 1.0), domain, clique=("a",))
+    with pytest.raises(InputError, match="expected"):
+        noise_intervals(lambda m: model, Measurements([*sums, table]), model)
+    found = noise_intervals(lambda m: model, sums, model, draws=3, expected=lambda m: [np.array([1.0, 2.0, 3.0])])
+    assert len(found.draws) == 3
+    with pytest.raises(InputError, match="shape"):
+        noise_intervals(lambda m: model, sums, model, draws=3, expected=lambda m: [np.array([1.0])])
+    for bad in ({"level": 1.0}, {"draws": 1}):
+        with pytest.raises(InputError, match=next(iter(bad))):
+            noise_intervals(lambda m: model, sums, model, **bad)
+
+
+@pytest.mark.parametrize("noise", [Noise("laplace", 3.0), Noise("gaussian", 2.5), Noise("gaussian", 40.0)])
+def test_simulated_noise_has_the_right_variance(noise: Noise) -> None:
+    drawn = simulated_noise(noise, (200_000,), np.random.default_rng(0))
+    assert drawn.dtype == np.int64
+    assert drawn.var() == pytest.approx(noise.variance, rel=0.02)
+    assert abs(drawn.mean()) < 0.02 * noise.standard_deviation
+    assert not simulated_noise(Noise("none"), (5,), np.random.default_rng(0)).any()
