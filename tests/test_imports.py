@@ -25,7 +25,8 @@ MAY_IMPORT = {
                                                                    "estimation", "report"], {}),
     "opendp":           (["opendp"],                              ["privacy"], {}),
     "frames":           (["narwhals", "pandas", "polars", "pyarrow", "pyspark", "duckdb"],
-                                                                  ["tables", "encoding", "models", "estimators"], {}),
+                                                                  ["tables", "encoding", "frames", "models",
+                                                                   "estimators"], {}),
     "scikit-learn":     (["sklearn"],                             ["estimators"], {}),
     "terminal":         (["typer", "rich", "click"],              ["cli"], {}),
 }  # fmt: skip
@@ -34,8 +35,8 @@ MAY_IMPORT = {
 #
 #   rule                 who                                                                    what
 MAY_NOT = {
-    "public side":      (["domain", "errors", "factor", "graph", "ordering", "inference", "models", "io", "language",
-                          "networks", "theory"],
+    "public side":      (["domain", "errors", "arguments", "frames", "factor", "graph", "ordering", "inference",
+                          "models", "io", "language", "networks", "theory"],
                          ["tables", "privacy", "audit"]),
     "learners":         (["estimation", "report"],
                          ["tables", "privacy.mechanisms", "privacy.ledger", "audit"]),
@@ -269,6 +270,7 @@ CLEAN = {
     "__init__": "def __getattr__(name):\n    from .tables.encode import encode\n",
     "domain": "import math\n",
     "encoding": "import narwhals as nw\nfrom .domain import Domain\n",
+    "frames": "import narwhals as nw\n",
     "factor": "import numpy as np\nfrom .domain import Domain\nrng = np.random.default_rng()\n",
     "graph": "from .factor import Factor\n",
     "tables": "",
@@ -309,6 +311,7 @@ PLANTED = [
     ("public side", "models.records", "from ..privacy.budget import PureDP"),
     ("public side", "inference.exact", "from ..privacy import curator"),
     ("public side", "domain", "from .tables.base import Table"),
+    ("public side", "frames", "from .tables.memory import MemoryTable"),
     ("learners", "estimation.fw", "from ..privacy.mechanisms import SecureGateway"),
     ("learners", "estimation.fw", "from ..tables.base import IntArray"),
     ("noise", "cli.measure", "from ..privacy.mechanisms import SecureGateway"),

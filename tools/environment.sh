@@ -45,6 +45,7 @@ install_into_environment() {
   else
     # pip is checked for by itself: an interrupted `venv` leaves a python without one.
     "$root/.venv/bin/python" -m pip --version >/dev/null 2>&1 || "$1" -m venv --clear "$root/.venv" || return 1
-    "$root/.venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$target"
+    # Quiet twice: errors are shown, warnings about the user's own machine are not.
+    "$root/.venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --editable "$target"
   fi
 }

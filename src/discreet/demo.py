@@ -6,11 +6,13 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from . import networks
+from .domain import Domain
 from .errors import FileFormatError, InputError
 from .io.atomic import write_atomically
 from .measurement import Measurements
@@ -38,7 +40,9 @@ def play(directory: Path, people: int, run: Run) -> int:
     network = networks.load("asia")
     patients = network.sample(people, random_state=_SEED)
     patients.to_csv(data)
-    save_schema(network.domain, schema)
+    # An answer that is absent or none of these must not count as a disease.
+    public = Domain(tuple(replace(question, outside="no") for question in network.domain.attributes))
+    save_schema(public, schema)
     print(f"  {data}  the private rows")
     print(f"  {schema}   the public schema: yes/no questions, known without looking at any patient\n")
 

@@ -339,13 +339,15 @@ class Domain:
 
     def size(self, names: Iterable[str] | str | None = None) -> int:
         """Number of cells of the table over ``names`` (all columns by default); exact, however large."""
-        return math.prod((self if names is None else self.project(names)).shape)
+        chosen = [names] if isinstance(names, str) else names
+        return math.prod(self.shape if chosen is None else (self[n].size for n in chosen))
 
     # -- making new ones -----------------------------------------------------------------------------------------
 
     def project(self, names: Iterable[str] | str) -> Domain:
         """The domain of these columns, in the order given."""
-        return Domain(tuple(self[n] for n in ([names] if isinstance(names, str) else names)))
+        chosen = [names] if isinstance(names, str) else names
+        return Domain(tuple(self.attributes[self.index(n)] for n in chosen))
 
     def merge(self, other: Domain) -> Domain:
         """This domain followed by the columns of ``other`` that are new; shared columns must agree."""

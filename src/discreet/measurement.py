@@ -10,21 +10,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal, get_args
+from typing import Any, Literal, SupportsIndex, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import shortened
 from .domain import Clique, Domain
-from .errors import FileFormatError, InputError, NotAReleaseError
-from .io.archive import read_archive, write_archive
+from .errors import FileFormatError, InputError, NotAReleaseError, counted, did_you_mean
+from .frames import csv_text, frame_of, free_name
+from .io.archive import MEASUREMENTS, read_archive, write_archive
+from .io.atomic import write_atomically
 
 IntArray = NDArray[np.int64]
 Origin = Literal["release", "public", "exact", "research"]
 _ORIGINS = get_args(Origin)
-_KIND = "measurements"
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,35 @@ class Measurement:
 
     def __repr__(self) -> str:
         what = f"{self.noise.kind} noise, sd {self.standard_deviation:.3g}" if self.noise.variance else "no noise"
-        return f"Measurement({self.label!r}, {self.counts.size} cells, {what}, {self.origin})"
+        return f"Measurement({self.label!r}, {counted(self.counts.size, 'cell')}, {what}, {self.origin})"
+
+    def to_frame(self, backend: str = "pandas", *, level: float = 0.9) -> Any:
+        """One row a cell, as pandas, polars or pyarrow: its labels, its ``value`` and an interval around it.
+
+        ``lower`` and ``upper`` are the ends of :meth:`interval` at this level. Sums that are no contingency table have
+        their position in a column ``entry`` instead of labels. A column whose name is taken gets a ``_``.
+        """
+        labels = self._labels()
+        numbers = self._numbers(level)
+        return frame_of({**labels, **{free_name(name, [*labels]): column for name, column in numbers.items()}}, backend)
+
+    def to_pandas(self, *, level: float = 0.9) -> Any:
+        """As :meth:`to_frame`, a pandas DataFrame."""
+        return self.to_frame("pandas", level=level)
+
+    def _labels(self) -> dict[str, list[Any]]:
+        """The labels of each cell, column by column, in the order of the flattened counts."""
+        at = np.indices(self.counts.shape).reshape(self.counts.ndim, self.counts.size)
+        if self.clique is None:
+            return {"entry": [", ".join(map(str, index)) for index in at.T.tolist()]}
+        labels = (np.array(self.domain[name].labels, dtype=object) for name in self.clique)
+        return {name: own[codes].tolist() for name, own, codes in zip(self.clique, labels, at, strict=True)}
+
+    def _numbers(self, level: float) -> dict[str, list[Any]]:
+        """Value and interval of each cell; whole numbers where they are counts."""
+        half, unit = self.noise.half_width(level), 1 if self.grid == 1 else float(self.grid)
+        ends = {"value": self.counts, "lower": self.counts - half, "upper": self.counts + half}
+        return {name: (counts.reshape(-1) * unit).tolist() for name, counts in ends.items()}
 
 
 class Measurements(tuple[Measurement, ...]):
@@ -185,13 +216,33 @@ class Measurements(tuple[Measurement, ...]):
     def cliques(self) -> tuple[Clique, ...]:
         return tuple(m.clique for m in self if m.clique is not None)
 
-    def table(self, clique: Iterable[str]) -> Measurement:
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> Measurement: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[Measurement, ...]: ...
+    @overload
+    def __getitem__(self, key: str | tuple[str, ...] | list[str]) -> Measurement: ...
+
+    def __getitem__(self, key: Any) -> Any:
+        """By position, by the columns of a table (``tables["age"]``, ``tables["age", "sex"]``) or by label."""
+        if isinstance(key, str):
+            return self._named(key)
+        return self.table(key) if isinstance(key, tuple | list) else super().__getitem__(key)
+
+    def _named(self, name: str) -> Measurement:
+        for m in self:
+            if m.clique == (name,) or m.label == name:
+                return m
+        known = [m.label for m in self]
+        raise InputError(f"no table of {name!r} was measured{did_you_mean(name, known)}")
+
+    def table(self, clique: Iterable[str] | str) -> Measurement:
         """The measurement of exactly these columns."""
         wanted = self.domain.clique(clique)
         for m in self:
             if m.clique == wanted:
                 return m
-        raise InputError(f"no table of {wanted} was measured; there are {list(self.cliques)}")
+        raise InputError(f"no table of {wanted} was measured; there are {shortened(list(self.cliques), 500)}")
 
     def plus(self, *others: Measurement) -> Measurements:
         """The same measurements with public tables or totals added. Another release has a statement of its own."""
@@ -208,17 +259,40 @@ class Measurements(tuple[Measurement, ...]):
         stated = self.release.get("origin", "release")
         return stated == "release" and all(m.origin in ("release", "public") for m in self)
 
+    def to_frame(self, backend: str = "pandas", *, level: float = 0.9) -> Any:
+        """All tables below one another, as pandas, polars or pyarrow: ``table`` says which one a row is of.
+
+        A column that is not in a table is absent (None) there. See :meth:`Measurement.to_frame` for the rest.
+        """
+        return frame_of(self._columns(level), backend)
+
+    def to_csv(self, path: str | Path, *, level: float = 0.9) -> None:
+        """Write the frame of :meth:`to_frame` as CSV, with empty fields for what is absent.
+
+        It can be published (exact and research values refuse), but does not say what was protected and what it cost;
+        the file of :meth:`save` does.
+        """
+        self._check_release()
+        columns = self._columns(level)
+        rows = zip(*columns.values(), strict=True)
+        lines = (",".join(map(csv_text, row)) + "\n" for row in chain([columns], rows))
+        write_atomically(Path(path), (line.encode() for line in lines))
+
+    def _columns(self, level: float) -> dict[str, list[Any]]:
+        parts = [(m.label, m._labels(), m._numbers(level)) for m in self]
+        named = list(dict.fromkeys(name for _, labels, _ in parts for name in labels))
+        out: dict[str, list[Any]] = {free_name("table", named): [l for l, _, n in parts for _ in n["value"]]}
+        for name in named:
+            out[name] = [x for _, labels, n in parts for x in labels.get(name, [None] * len(n["value"]))]
+        for name in ("value", "lower", "upper"):
+            out[free_name(name, [*out])] = [x for _, _, n in parts for x in n[name]]
+        return out
+
     def save(self, path: str | Path) -> None:
         """Write a file that can be published. Exact and research values refuse."""
-        for origin, label in ((m.origin, repr(m.label)) for m in self):
-            if origin not in ("release", "public"):
-                raise NotAReleaseError(
-                    f"{label} carries no privacy guarantee (it is {origin}) and cannot be saved as a release"
-                )
-        if not self.is_release:
-            raise NotAReleaseError("these measurements carry no privacy guarantee and cannot be saved as a release")
+        self._check_release()
         header = {
-            "kind": _KIND,
+            "kind": MEASUREMENTS,
             "domain": self.domain.to_dict(),
             "peeked": {k: list(v) for k, v in self.domain.peeked.items()},
             "release": dict(self.release),
@@ -238,12 +312,25 @@ class Measurements(tuple[Measurement, ...]):
         }
         write_archive(Path(path), header, {f"counts{i:05d}": np.asarray(m.counts) for i, m in enumerate(self)})
 
+    def _check_release(self) -> None:
+        for origin, label in ((m.origin, repr(m.label)) for m in self):
+            if origin not in ("release", "public"):
+                raise NotAReleaseError(
+                    f"{label} carries no privacy guarantee (it is {origin}) and cannot be saved as a release"
+                )
+        if not self.is_release:
+            raise NotAReleaseError("these measurements carry no privacy guarantee and cannot be saved as a release")
+
     @classmethod
     def load(cls, path: str | Path) -> Measurements:
         """Read a file written by :meth:`save`."""
         header, arrays = read_archive(Path(path))
-        if header.get("kind") != _KIND:
-            raise FileFormatError(f"{path} does not hold measurements; its kind is {header.get('kind')!r}")
+        kind = header.get("kind")
+        if kind != MEASUREMENTS:
+            raise FileFormatError(
+                f"{path} does not hold measurements; its kind is {str(kind)[:60]!r}. A model is read with "
+                "discreet.open_model"
+            )
         try:
             domain = Domain.from_dict(header["domain"])
             items = [

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from .domain import Attribute, Domain, Level
@@ -26,16 +26,21 @@ from .io.reading import read_text
 
 _HEADER = """\
 # What is publicly known about the columns, before anybody looks at the rows. Edit freely; the order is kept.
-# Nothing in this file is protected: it must not be learned from the private data.
+# Nothing in this file is protected: it must not be learned from the private data. docs/schema.md says more.
 #
 #   levels  = ["no", "yes"]       the categories in order: strings, whole numbers, or true and false
 #   edges   = [0, 18, 65, 120]    for numbers: the bins [0, 18), [18, 65), [65, 120]
-#   missing = "unknown"           a level of its own for absent values
+#   missing = "unknown"           a level of its own for absent values (empty fields)
 #   other   = "other"             a level of its own for values that are not listed
 #   outside = "other"             the level that takes values which are not listed; for numbers also "nearest", the
 #                                 nearest bin
 #   integer = true                for numbers: they are whole
 #   peeked  = ["levels"]          which of levels, edges and missing were learned by looking at private data
+#
+# Every value counts somewhere. An unlisted one counts as `outside`, which is `other` if there is one, else for
+# numbers the nearest bin, else `missing`, else THE FIRST LEVEL. An absent one counts as `missing` if there is one,
+# else as `outside` (with "nearest": the first bin). Give a level for each unless neither can occur; `discreet
+# schema show` says where they go. Spaces and case matter: " M " and "m" are not "M".
 #
 # A name with anything but letters, digits, "_" and "-" stands in quotes: [columns."marital status"]
 """
@@ -98,6 +103,29 @@ def schema_text(domain: Domain, comments: Mapping[str, str] | None = None) -> st
         except UnicodeEncodeError:
             raise SchemaError(f"column {attribute.name!r}: a name or level is not valid Unicode") from None
     return "\n".join(parts)
+
+
+def shown_labels(attribute: Attribute) -> tuple[str, ...]:
+    """The labels as they can stand in a list: a level in quotes when it is empty, or has commas or spaces around it."""
+    bins = max(len(attribute.edges) - 1, 0)
+    return (*attribute.labels[:bins], *map(_in_a_list, attribute.labels[bins:]))
+
+
+def _in_a_list(label: str) -> str:
+    return _string(label) if not label or label != label.strip() or "," in label or '"' in label else label
+
+
+def destinations(attribute: Attribute) -> tuple[str, str]:
+    """Where absent values count, and where unlisted ones do (for numbers: those outside the edges)."""
+    labels, outside = shown_labels(attribute), attribute.outside_code
+    return labels[attribute.missing_code], "the nearest bin" if outside is None else labels[outside]
+
+
+def free_label(label: str, taken: Container[str]) -> str:
+    """A label like this one that is not taken: in brackets, if need be."""
+    while label in taken:
+        label = f"({label})"
+    return label
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

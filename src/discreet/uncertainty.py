@@ -75,7 +75,7 @@ class NoiseIntervals:
 
     def marginal(self, names: Iterable[str] | str, given: Mapping[str, object] | None = None) -> Interval:
         """For each cell of P(names | given)."""
-        wanted = (names,) if isinstance(names, str) else tuple(names)
+        wanted = names if isinstance(names, str | Mapping) else tuple(names)  # asked of many models
         found = self.of(lambda m: m.marginal(wanted, given).probabilities)
         return Interval(found.estimate, np.clip(found.lower, 0, 1), np.clip(found.upper, 0, 1), found.level)
 

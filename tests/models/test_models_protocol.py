@@ -14,6 +14,7 @@ from model_enumeration import FAMILIES, joint, labelled, marginal, models, model
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import CostError, EvidenceError, InputError
+from discreet.graph import DEFAULT_MEMORY_LIMIT
 from discreet.io.native import load_model
 from discreet.models import (
     BayesianNetwork,
@@ -58,7 +59,8 @@ def test_probabilities_of_events(question, seed):
     split = int(rng.integers(len(names) + 1))
     free, fixed = names[:split], {n: int(rng.integers(model.domain[n].size)) for n in names[split:]}
     truth = marginal(model, joint(model), names, evidence)[(..., *fixed.values())]
-    answer = queries.event(model, free, labelled(model, fixed), labelled(model, evidence))
+    given_labels = labelled(model, evidence)
+    answer = queries.event(model, free, labelled(model, fixed), given_labels, "auto", DEFAULT_MEMORY_LIMIT, {})
     np.testing.assert_allclose(answer.probabilities, truth, atol=TOLERANCE)
     if not free:
         p = model.probability(labelled(model, fixed), labelled(model, evidence))

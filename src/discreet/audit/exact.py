@@ -32,7 +32,7 @@ ORDERS = (1.01, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 1000.0)
 def selection_law(call: NoiseCall, scores: Sequence[int]) -> NDArray[np.float64]:
     """Exact probabilities of private selection."""
     if call.kind == "noisy-max":
-        return _noisy_max_law(call.scale, scores)
+        return _noisy_max_law(call.scale, tuple(scores))
     q = np.array([float(s - max(scores)) for s in scores]) / call.scale
     a = np.exp(q)
     if call.kind == "exponential":
@@ -51,7 +51,8 @@ def selection_law(call: NoiseCall, scores: Sequence[int]) -> NDArray[np.float64]
     return law
 
 
-def _noisy_max_law(scale: float, scores: Sequence[int]) -> NDArray[np.float64]:
+@lru_cache(maxsize=4096)
+def _noisy_max_law(scale: float, scores: tuple[int, ...]) -> NDArray[np.float64]:
     """The largest after discrete Laplace noise, the first of equals: a sum over where the winner stands."""
     reach = math.ceil(45 * scale) + max(scores) - min(scores) + 1
     z = np.arange(-reach, reach + 1)

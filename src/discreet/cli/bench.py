@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import FileFormatError, did_you_mean
+from ..errors import FileFormatError, counted, did_you_mean
 from . import options
 from .console import note, progress, say, say_json, say_table
 from .failures import Exit, WrongUse
@@ -58,7 +58,7 @@ def bench(
         say_table(headings, [harness.display(row) for row in rows], right=["ours", "reference", "target"])
         if json_file is not None:
             harness.write_rows(rows, json_file)
-            note(f"Wrote {len(rows)} rows to {json_file}.")
+            note(f"Wrote {counted(len(rows), 'row')} to {json_file}.")
     missed = [row for row in rows if harness.verdict(row) == "missed"]
     with_target = [row for row in rows if row.get("target") is not None]
     note(f"{len(with_target) - len(missed)} of {len(with_target)} targets met.")

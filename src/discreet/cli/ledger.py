@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 from ..errors import LedgerError
 from . import options
 from .command import Command
-from .console import say, say_json, say_table
+from .console import note, say, say_json, say_table
 from .failures import Exit
 
 app = typer.Typer(
@@ -48,6 +48,8 @@ def create(
         )
     with Ledger.create(ledger, total):
         say(f"Made the ledger {ledger}: {total} in total.")
+    if weak := options.weak_protection(total):
+        note(f"Remark: {weak}")
 
 
 @app.command(cls=Command)
@@ -59,7 +61,7 @@ def show(ledger: LedgerFile, as_json: options.Json = False) -> None:
       discreet ledger show ledger.db
     """
     with _open(ledger) as account:
-        entries = account.entries
+        entries, unit = account.entries, account.unit
         total, spent, remaining = account.total, account.spent, account.remaining
     if as_json:
         say_json(
@@ -67,14 +69,19 @@ def show(ledger: LedgerFile, as_json: options.Json = False) -> None:
                 "total": total.to_dict(),
                 "spent": None if spent is None else spent.to_dict(),
                 "remaining": None if remaining is None else remaining.to_dict(),
+                "unit": None if unit is None else {"column": unit.column, "relation": unit.relation},
                 "entries": [{"number": e.number, "time": e.time, "kind": e.kind, **e.details} for e in entries],
             }
         )
         return
     say(f"{ledger}: {total} in total")
     say(f"spent: {spent or 'nothing'}; left: {remaining or 'nothing'}")
+    if unit is not None:
+        who = "one row" if unit.column is None else f"all rows of one value of {unit.column!r}"
+        say(f"protects: {who}, {unit.relation}")
     say()
-    say_table(["", "time (UTC)", "what", "amount", "details"], [_line(e) for e in entries], right=[""])
+    lines = [_line(e) for e in entries if not _changes_nothing(e, entries)]
+    say_table(["", "time (UTC)", "what", "amount", "details"], lines, right=[""])
 
 
 @app.command(cls=Command)
@@ -94,7 +101,7 @@ def verify(ledger: LedgerFile, as_json: options.Json = False) -> None:
         for problem in problems:
             say(f"{ledger}: {problem}")
     else:
-        say(f"{ledger}: {entries} entries, whole, unaltered and within the total.")
+        say(f"{ledger}: {'1 entry' if entries == 1 else f'{entries} entries'}, whole, unaltered and within the total.")
     if problems:
         raise typer.Exit(Exit.CHECK_FAILED)
 
@@ -107,6 +114,14 @@ def _open(path: Path) -> Any:
     if not path.exists():
         raise LedgerError(f"there is no ledger {path}; make one with `discreet ledger create {path} --epsilon TOTAL`")
     return Ledger.open(path)
+
+
+def _changes_nothing(entry: Any, entries: Sequence[Any]) -> bool:
+    """A settlement that gives back crumbs of rounding, and would be printed as the charge itself."""
+    if entry.kind != "settle" or entry.details["used"] is None:
+        return False
+    charges = (e for e in entries if e.kind == "charge" and e.number == entry.details["charge"])
+    return any(_amount(e.details["amount"]) == _amount(entry.details["used"]) for e in charges)
 
 
 def _line(entry: Any) -> list[str]:

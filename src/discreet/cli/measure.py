@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DiscreetError
+from ..errors import DiscreetError, counted
 from . import options
 from .console import note, progress, say, say_json
 from .failures import Interrupted, WrongUse
 
 if TYPE_CHECKING:
     from ..measurement import Measurements
+    from ..privacy.budget import Budget
     from ..privacy.curator import Curator
     from ..privacy.ledger import Ledger
+    from ..tables.delimited import DelimitedFile
 
 
 def measure(
@@ -54,6 +57,10 @@ def measure(
     The plan (where the budget goes, how large the errors will be) is shown
     before a row is read; --plan stops there.
 
+    With --unit-column, whoever it names is protected with all their rows, of
+    which --max-rows count. Rows beyond that are missing from the counts, and
+    the intervals do not cover them: they are for the noise alone.
+
     \b
     [bold]Examples[/bold]
       discreet measure patients.csv --schema schema.toml \\
@@ -67,7 +74,7 @@ def measure(
     from ..privacy.calibration import plan_noise
     from ..privacy.query import Marginals
     from ..schema import load_schema
-    from ..tables.delimited import open_delimited, read_delimited
+    from ..tables.delimited import read_delimited
     from . import views
 
     # Everything public first: whatever is wrong is found before a row is read and before anything is spent.
@@ -79,22 +86,24 @@ def measure(
     domain = domain.project(name for name in domain.names if any(name in clique for clique in cliques))
     query = Marginals(domain, cliques)
     shares = _weights(weights, len(cliques))
+    options.check_noise(noise, budget)
     chosen = plan_noise(query, unit, budget, noise=noise, weights=shares)  # type: ignore[arg-type]
     account = _open_ledger(ledger)
     if account is not None:
+        options.check_ledger_notion(account.total, budget)
         account.check(budget, unit)
     if output is not None:
         options.writable(output, force=force)
+    file = None if plan else _open_data(data, delimiter, domain.names, unit_column)
     rows = views.plan_rows(query, chosen, shares, level)
     planned = {"budget": budget.to_dict(), "unit": unit.to_dict(), "tables": rows, "seconds": chosen.seconds}
     if not as_json:
         views.show_plan(rows, budget, unit, chosen.seconds, level)
-    if plan:
+    _remark_before(budget, domain.peeked)
+    if file is None:
         if as_json:
             say_json({"plan": planned})
         return
-    file = open_delimited(data, delimiter)
-    file.require(domain.names, "column of the schema")
 
     from ..privacy.curator import Curator
 
@@ -107,8 +116,8 @@ def measure(
                 released = curator.measure(query, noise=noise, weights=shares)  # type: ignore[arg-type]
         if output is not None:
             released.save(output)
-        _show(released, planned, output, level, all_cells, as_json)
-        _remark(ledger, output, domain.peeked)
+        _show(released, budget, planned, output, level, all_cells, as_json)
+        _remark(ledger, output)
     except KeyboardInterrupt:  # wherever it comes, also while the tables are printed
         raise Interrupted(_what_was_spent(curator, account)) from None
     except (DiscreetError, OSError):
@@ -121,21 +130,40 @@ def measure(
 
 
 def _show(
-    released: Measurements, planned: Any, output: Path | None, level: float, everything: bool, as_json: bool
+    released: Measurements,
+    budget: Budget,
+    planned: Any,
+    output: Path | None,
+    level: float,
+    everything: bool,
+    as_json: bool,
 ) -> None:
     from . import views
 
     if as_json:
         tables = [views.measurement_json(m, level) for m in released]
         saved = None if output is None else str(output)
-        say_json({"plan": planned, "tables": tables, "release": dict(released.release), "file": saved})
+        statement = views.statement_lines(released.release)
+        release = dict(released.release)
+        say_json({"plan": planned, "tables": tables, "release": release, "statement": statement, "file": saved})
         return
     views.show_measurements(released, level, everything=everything)
     say()
-    for line in views.statement_lines(released.release):
-        say(line)
+    views.say_lines(views.statement_lines(released.release))
     if output is not None:
-        say(f"Saved in {output}; `discreet show {output}` prints it, and it can be published.")
+        doubtful = released.release.get("peeked") or options.weak_protection(budget)
+        say(f"Saved in {output}; `discreet show {output}` prints it{'' if doubtful else ', and it can be published'}.")
+
+
+def _open_data(data: Path, delimiter: str | None, names: Sequence[str], unit_column: str | None) -> DelimitedFile:
+    """The file with its first line read, which is public: a wrong file is found before there is any talk of a plan."""
+    from ..tables.delimited import open_delimited
+
+    file = open_delimited(data, delimiter)
+    file.require(names, "column of the schema")
+    if unit_column is not None:
+        file.require([unit_column], "unit column", credible=True)
+    return file
 
 
 def _weights(text: str | None, tables: int) -> list[str] | None:
@@ -145,7 +173,9 @@ def _weights(text: str | None, tables: int) -> list[str] | None:
         return None
     weights = [w.strip() for w in text.split(",")]
     if len(weights) != tables:
-        raise WrongUse(f"--weights {text} has {len(weights)} numbers for {tables} tables; give one for each")
+        raise WrongUse(
+            f"--weights {text} has {counted(len(weights), 'number')} for {counted(tables, 'table')}; give one for each"
+        )
     try:
         shares(exact(1, "total"), weights)
         if any(exact(w, "a weight") == 0 for w in weights):
@@ -174,10 +204,19 @@ def _what_was_spent(curator: Curator | None, account: Ledger | None) -> str:
     return f"interrupted after the budget was charged: {spent} counts as spent, and {where}"
 
 
-def _remark(ledger: Path | None, output: Path | None, peeked: dict[str, tuple[str, ...]]) -> None:
+def _remark_before(budget: Budget, peeked: dict[str, tuple[str, ...]]) -> None:
+    """What should be known before anything is spent."""
+    if weak := options.weak_protection(budget):
+        note(f"Remark: {weak}")
+    if peeked:
+        note(
+            "Remark: the schema was drafted by looking at the data, and what it learned is not protected. Before you "
+            "spend anything on a release to be published, write public knowledge into it and delete the peeked marks."
+        )
+
+
+def _remark(ledger: Path | None, output: Path | None) -> None:
     if ledger is None:
         note("Remark: no ledger was given, so nothing remembers this spend; --ledger FILE adds up what is released.")
     if output is None:
         note("Remark: the release was not saved; -o FILE does, and what is asked again is paid again.")
-    if peeked:
-        note("Remark: the schema was drafted by looking at the data, and the release says so; write public knowledge.")

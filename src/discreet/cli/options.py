@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from ..privacy.unit import PrivacyUnit
 
 Data = Annotated[Path, typer.Argument(metavar="DATA.csv", help="The private rows; the first line names the columns.")]
-SchemaFile = Annotated[Path, typer.Option("--schema", metavar="FILE", help="What is publicly known about the columns.")]
+SchemaFile = Annotated[
+    Path, typer.Option("--schema", metavar="FILE", help="What is publicly known about the columns; see docs/schema.md.")
+]
 Tables = Annotated[
     list[str],
     typer.Option("--table", metavar="a,b", help="Columns of a contingency table. Repeat it for more tables."),
@@ -33,7 +35,7 @@ Rho = Annotated[str | None, typer.Option("--rho", metavar="ρ", help="The total 
 Relation = Annotated[
     str,
     typer.Option(
-        "--relation", metavar="add-remove|replace-one", help="What makes two tables neighbours; see the docs."
+        "--relation", metavar="add-remove|replace-one", help="What makes two tables neighbours; see docs/schema.md."
     ),
 ]
 UnitColumn = Annotated[
@@ -41,7 +43,13 @@ UnitColumn = Annotated[
     typer.Option("--unit-column", metavar="COLUMN", help="Whose row it is; default: each row is somebody else's."),
 ]
 MaxRows = Annotated[
-    int | None, typer.Option("--max-rows", metavar="N", help="With --unit-column: rows of one person that count.")
+    int | None,
+    typer.Option(
+        "--max-rows",
+        metavar="N",
+        help="With --unit-column: at most N rows of one person count, the others are left out at random. The noise "
+        "grows with N. Take what few people exceed, from public knowledge and not from the data; see docs/schema.md.",
+    ),
 ]
 Delimiter = Annotated[
     str | None,
@@ -52,6 +60,8 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it e
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Coverage of the intervals.")]
 All = Annotated[bool, typer.Option("--all", help="Print every cell of large tables.")]
 
+WEAK_EPSILON = 10
+USUAL_DELTA = "1e-6"
 LARGEST_TABLE = 2**26  # cells: half a gigabyte of counts, and some ten minutes of noise
 
 
@@ -74,6 +84,52 @@ def budget_from(epsilon: str | None, delta: str | None, rho: str | None) -> Budg
         raise WrongUse(str(error)) from None
 
 
+def check_noise(noise: str, budget: Budget) -> None:
+    """Whether this kind of noise exists under this kind of budget; said in options, not in Python."""
+    from ..privacy.budget import PureDP
+
+    if noise not in ("auto", "laplace", "gaussian"):
+        raise WrongUse(f"--noise is auto, laplace or gaussian, got {noise!r}")
+    if noise == "gaussian" and isinstance(budget, PureDP):
+        raise BudgetError(
+            "Gaussian noise is not pure ε-DP: add --delta 1e-6 to --epsilon, or give --rho instead of it, or take "
+            "--noise laplace"
+        )
+
+
+def check_ledger_notion(total: Budget, budget: Budget) -> None:
+    """Whether a ledger with this total can pay for this kind of budget; said in options, not in Python."""
+    from ..privacy.budget import ZCDP, ApproxDP, PureDP
+
+    if isinstance(budget, PureDP) or type(budget) is type(total):
+        return  # pure ε counts in every notion
+    if isinstance(total, PureDP) and isinstance(budget, ApproxDP):
+        way = "drop --delta, or make a ledger with --epsilon and --delta"
+    elif isinstance(total, PureDP):
+        way = "give --epsilon instead of --rho (zCDP), or make a ledger with --rho"
+    elif isinstance(total, ZCDP):
+        way = "give --rho, or --epsilon without --delta, or make a ledger with --epsilon and --delta"
+    else:
+        way = "give --epsilon (and --delta) instead of --rho (zCDP), or make a ledger with --rho"
+    names = {PureDP: "pure ε", ZCDP: "zCDP", ApproxDP: "(ε, δ)"}
+    raise BudgetError(f"this ledger is {names[type(total)]}, its total is {total}: {way}")
+
+
+def weak_protection(budget: Budget) -> str | None:
+    """A plain word about a budget that hardly protects; None for one that does."""
+    from ..privacy.budget import ZCDP, ApproxDP, PureDP
+
+    converted = budget.to_approx(USUAL_DELTA) if isinstance(budget, ZCDP) else budget
+    assert isinstance(converted, PureDP | ApproxDP)
+    if converted.epsilon <= WEAK_EPSILON:
+        return None
+    which = f"{budget}, which is {converted}," if converted is not budget else f"{budget}"
+    return (
+        f"{which} protects hardly at all: beyond ε = {WEAK_EPSILON} the noise hides next to nothing about anybody. "
+        "Common choices are ε = 1 or less."
+    )
+
+
 def unit_from(relation: str, column: str | None, max_rows: int | None) -> PrivacyUnit:
     from ..privacy.unit import RELATIONS, PrivacyUnit
 
@@ -83,6 +139,8 @@ def unit_from(relation: str, column: str | None, max_rows: int | None) -> Privac
         raise WrongUse(f"--max-rows {max_rows} needs --unit-column, which says whose row it is")
     if column is not None and max_rows is None:
         raise WrongUse(f"--unit-column {column} needs --max-rows: how many rows of one person may count")
+    if max_rows is not None and max_rows < 1:
+        raise WrongUse(f"--max-rows is a whole number of at least 1, got {max_rows}")
     return PrivacyUnit(column, 1 if max_rows is None else max_rows, relation)
 
 
@@ -95,11 +153,15 @@ def cliques_from(domain: Domain, tables: Sequence[str]) -> list[Clique]:
         names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
         if not names or not all(names):
             raise WrongUse(f"--table {text!r}: give names of columns with commas between them, as in --table a,b")
+        again = next((name for name in names if names.count(name) > 1), None)
+        if again is not None:
+            raise WrongUse(f"--table {text}: a table names each column once, and {again!r} stands there twice")
         try:
             cliques.append(domain.clique(names))
         except InputError as error:
             raise WrongUse(f"--table {text}: {error}") from None
         _check_size(domain, cliques[-1])
+    _check_total(domain, cliques)
     twice = next((c for c in cliques if cliques.count(c) > 1), None)
     if twice is not None:
         raise WrongUse(f"the table {','.join(twice)} is asked for twice; once is enough")
@@ -113,6 +175,17 @@ def _check_size(domain: Domain, clique: Clique) -> None:
         raise CostError(
             f"the table {','.join(clique)} has {shown} cells, and at most {LARGEST_TABLE:,} are drawn at once; name "
             "fewer columns, or give them fewer levels in the schema"
+        )
+
+
+def _check_total(domain: Domain, cliques: Sequence[Clique]) -> None:
+    from ..privacy.calibration import LARGEST_DRAW
+
+    cells = sum(map(domain.size, cliques))
+    if cells > LARGEST_DRAW:
+        raise CostError(
+            f"the tables have {cells:,} cells together, and at most {LARGEST_DRAW:,} are drawn in one command; ask for "
+            "fewer tables at once, or give their columns fewer levels in the schema"
         )
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import counted
 from . import options
 from .command import Command
 from .console import note, say, say_json
-from .failures import Exit
+from .failures import Exit, WrongUse
+
+if TYPE_CHECKING:
+    from ..tables.check import Examination, Problem
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="The schema: what is publicly known about the columns, in a file that a person can edit.",
+    help="The schema: what is publicly known about the columns, in a file that a person can edit; see docs/schema.md.",
 )
 SchemaArgument = Annotated[Path, typer.Argument(metavar="SCHEMA.toml", help="The schema file.")]
 
@@ -35,7 +39,7 @@ def draft(
     """Write a first schema by looking at private rows, to be edited.
 
     Whatever was learned by looking is marked in the file, and in everything
-    that is released under it.
+    that is released under it. docs/schema.md explains the file, key by key.
 
     \b
     [bold]Example[/bold]
@@ -48,7 +52,7 @@ def draft(
     options.writable(output, force=force)
     drafted = draft_schema(open_delimited(data, delimiter), most_levels=max_levels)
     write_atomically(output, [drafted.text().encode("utf-8")])
-    say(f"Wrote a draft of {len(drafted.domain)} columns to {output}.")
+    say(f"Wrote a draft of {counted(len(drafted.domain), 'column')} to {output}.")
     for name, reason in drafted.left_out.items():
         say(f"Left out: {name} ({reason}).")
     note(
@@ -62,47 +66,91 @@ def draft(
 @app.command(cls=Command)
 def check(
     data: options.Data,
-    schema: SchemaArgument,
+    schema: Annotated[Path | None, typer.Argument(metavar="SCHEMA.toml", help="The schema file.")] = None,
+    schema_option: Annotated[
+        Path | None, typer.Option("--schema", metavar="FILE", help="The schema file, as other commands take it.")
+    ] = None,
+    unit_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Also look for rows that do not say whose they are.")
+    ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Also say in how many rows. Exact, for you alone.")] = False,
     delimiter: options.Delimiter = None,
     as_json: options.Json = False,
 ) -> None:
     """Which rules of the schema do the rows break? For the curator only.
 
-    This is outside the guarantee. It names columns and rules, never a value.
-    Exit code 1 when something is off.
+    This is outside the guarantee. It names columns and rules, never a value,
+    and says what will become of such rows and values: not counted, or counted
+    as which level. Exit code 1 when something is off.
 
     \b
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
       discreet schema check patients.csv schema.toml
+      discreet schema check visits.csv --schema schema.toml \\
+          --unit-column patient --counts
     """
     from ..schema import load_schema
+    from ..tables.check import examine
     from ..tables.delimited import open_delimited
-    from ..tables.draft import check_rows
 
+    path = _one_schema(schema, schema_option)
     if not as_json:
         say("For the curator only: this looks at the private rows, outside the guarantee. Do not publish what it says.")
-    domain = load_schema(schema)
+    domain = load_schema(path)
     file = open_delimited(data, delimiter)
-    problems = check_rows(file, domain)
-    unused = [name for name in file.names if name not in domain]
+    found = examine(file, domain, unit=unit_column)
+    unused = [name for name in file.names if name not in domain and name != unit_column]
     if as_json:
-        found = [{"column": p.column, "rule": p.rule, **({"rows": p.rows} if counts else {})} for p in problems]
-        say_json({"outside_the_guarantee": True, "problems": found, "columns_without_schema": len(unused)})
+        say_json(
+            {
+                "outside_the_guarantee": True,
+                "problems": [_problem_json(p, counts) for p in found.problems],
+                "remarks": [_problem_json(p, counts) for p in found.remarks if counts or p.near],
+                "columns_without_schema": len(unused),
+            }
+        )
     else:
-        for p in problems:
-            where = "the file" if p.column is None else f"column {p.column!r}"
-            say(f"{where}: {p.rule}" + (f" [{p.rows:,} rows]" if counts and p.rows else ""))
+        _say_findings(found, counts)
         if unused:
-            say(f"{len(unused)} columns of the file are not in the schema; they are never read.")
-        say("Something is off: see above." if problems else f"All rows fit the {len(domain)} columns of {schema}.")
-    if problems:
+            are, they = ("is", "it is") if len(unused) == 1 else ("are", "they are")
+            say(f"{counted(len(unused), 'column')} of the file {are} not in the schema; {they} never read.")
+        fits = f"All rows fit the {counted(len(domain), 'column')} of {path}."
+        say("Something is off: see above." if found.problems else fits)
+    if found.problems:
         raise typer.Exit(Exit.CHECK_FAILED)
+
+
+def _one_schema(argument: Path | None, option: Path | None) -> Path:
+    if argument is not None and option is not None and argument != option:
+        raise WrongUse(f"the schema is given twice, as {argument} and as --schema {option}; keep one of them")
+    path = argument or option
+    if path is None:
+        raise WrongUse("name the schema: `discreet schema check DATA.csv SCHEMA.toml`")
+    return path
+
+
+def _problem_json(problem: Problem, counts: bool) -> dict[str, Any]:
+    exact = {"rows": problem.rows, "rows_but_for_spaces_or_case": problem.near} if counts else {}
+    return {"column": problem.column, "rule": problem.rule, **exact}
+
+
+def _say_findings(found: Examination, counts: bool) -> None:
+    # What the schema foresees is worth a word when it is counted, or when it is probably a slip.
+    remarks = [p for p in found.remarks if counts or p.near]
+    for p in [*found.problems, *remarks]:
+        where = "the file" if p.column is None else f"column {p.column!r}"
+        near = "" if not p.near else f", {p.near:,} of them listed but for spaces or case"
+        exact = f" [{counted(p.rows, 'row')}{near}]" if p.rows else ""
+        slip = " (some are listed but for spaces or case)" if p.near else ""
+        say(f"{where}: {p.rule}" + (exact if counts else slip))
+    if any(p.near for p in found.problems + remarks) or (counts and remarks):
+        say('Spaces and case matter: " M " and "m" are not "M".')
 
 
 @app.command(cls=Command)
 def show(schema: SchemaArgument, as_json: options.Json = False) -> None:
-    """The columns of a schema, their levels, and what was peeked at.
+    """The columns of a schema, their levels, where absent and unlisted values
+    count, and what was peeked at. docs/schema.md explains the file.
 
     \b
     [bold]Example[/bold]
@@ -118,6 +166,8 @@ def show(schema: SchemaArgument, as_json: options.Json = False) -> None:
     views.show_domain(domain)
     size = domain.size()
     say()
-    say(f"{len(domain)} columns, {size:,} cells in all." if size < 10**15 else f"{len(domain)} columns.")
-    for line in views.peeked_lines(domain.peeked):
-        say(line)
+    cells = f", {counted(size, 'cell')} in all" if size < 10**15 else ""
+    say(f"{counted(len(domain), 'column')}{cells}.")
+    views.say_lines(views.peeked_lines(domain.peeked))
+    if domain.peeked:
+        say("Replace it by what is publicly known and delete the `peeked` marks, before anything is released under it.")

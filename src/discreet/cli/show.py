@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import FileFormatError
+from ..errors import FileFormatError, counted
 from . import options
 from .console import say, say_json
-from .failures import Exit
+from .failures import Exit, WrongUse
 
+_NAMES = {
+    "measurements": "a file of released tables",
+    "bayesian": "a Bayesian network",
+    "ising": "an Ising model",
+    "pairwise": "a pairwise model",
+    "binary": "a binary Markov random field",
+    "markov": "a Markov random field",
+}
+_CARD = {"name": "Name", "origin": "Origin", "license": "Licence", "reference": "Reference", "changes": "Changed"}
 ReleasedFile = Annotated[Path, typer.Argument(metavar="FILE", help="A released file of tables, or a model.")]
 
 
 def show(
-    file: ReleasedFile, level: options.Level = 0.9, all_cells: options.All = False, as_json: options.Json = False
+    file: ReleasedFile,
+    level: options.Level = 0.9,
+    all_cells: options.All = False,
+    csv_file: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write the tables to a file for spreadsheets instead.")
+    ] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Print a released file: its tables with intervals, and what it guarantees.
 
+    --csv writes one line a cell: the table, the labels (a column for each
+    column of the tables), count, lower and upper.
+
     \b
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
       discreet show tables.zip
+      discreet show tables.zip --csv tables.csv
     """
     from ..measurement import Measurements
     from . import views
@@ -30,15 +51,26 @@ def show(
     options.check_level(level)
     kind = _kind(file)
     if kind != "measurements":
+        if csv_file is not None:
+            raise WrongUse(f"{file} holds a model and no tables, so there is nothing for --csv to write")
         _show_model(file, as_json=as_json)
         return
     released = Measurements.load(file)
+    statement = _statement(file, released.release)
+    if csv_file is not None:
+        from .spreadsheet import write_tables
+
+        options.writable(csv_file, force=force)
+        cells = write_tables(released, level, csv_file)
     if as_json:
         tables = [views.measurement_json(m, level) for m in released]
-        say_json({"tables": tables, "release": dict(released.release)})
+        say_json({"tables": tables, "release": dict(released.release), "statement": statement})
         return
-    for line in _statement(file, released.release):
-        say(line)
+    views.say_lines(statement)
+    if csv_file is not None:
+        intervals = f"lower and upper are {views.percent(level)} intervals"
+        say(f"Wrote {counted(len(released), 'table')}, {counted(cells, 'cell')}, to {csv_file}; {intervals}.")
+        return
     views.show_measurements(released, level, everything=all_cells)
 
 
@@ -58,7 +90,7 @@ def verify(file: ReleasedFile, as_json: options.Json = False) -> None:
     problems: list[str] = []
     try:
         kind = _kind(file)
-        lines.append(f"{file}: whole, the checksum holds; it is a file of {kind}")
+        lines.append(f"{file}: whole, the checksum holds; it is {_NAMES.get(kind, 'a file of another kind')}")
         (_verify_measurements if kind == "measurements" else _verify_model)(file, lines, problems)
     except FileFormatError as error:
         problems.append(str(error))
@@ -106,7 +138,7 @@ def _verify_measurements(file: Path, lines: list[str], problems: list[str]) -> N
     for m in released:
         if m.origin not in ("release", "public"):
             problems.append(f"the table {m.label} is {m.origin}: it carries no guarantee and must not be published")
-        elif m.origin == "release" and not m.noise.variance:
+        elif m.origin == "release" and (m.noise.kind == "none" or not m.noise.scale):
             problems.append(f"the table {m.label} is said to be a release, but has no noise")
     lines.extend(_statement(file, released.release))
     spent, budget = released.release.get("spent"), released.release["budget"]
@@ -119,11 +151,15 @@ def _verify_measurements(file: Path, lines: list[str], problems: list[str]) -> N
 def _verify_model(file: Path, lines: list[str], problems: list[str]) -> None:
     from ..io.native import load_model
 
-    model = load_model(file)
-    if model.card is None or "budget" not in model.card:
-        problems.append("it carries no statement of privacy, so it is not a release of private data")
+    card = load_model(file).card
+    lines.extend(_about_model(file, card))
+    if _is_release(card):
         return
-    lines.extend(_statement(file, model.card))
+    if card is None or card.get("origin") in ("exact", "research") or not _is_public(card):
+        problems.append(
+            "it carries no statement of privacy and does not say that it is public knowledge; if it was learned from "
+            "private records, it must not be published"
+        )
 
 
 def _show_model(file: Path, *, as_json: bool) -> None:
@@ -134,5 +170,37 @@ def _show_model(file: Path, *, as_json: bool) -> None:
     if as_json:
         say_json({"kind": model.kind, "domain": model.domain.to_dict(), "card": model.card})
         return
-    say(f"{file}: a model ({model.kind}) of {len(model.domain)} columns and {len(model.edges)} edges")
+    size = f"{counted(len(model.domain), 'column')} and {counted(len(model.edges), 'edge')}"
+    say(f"{file}: {_NAMES.get(model.kind, 'a model')} of {size}")
+    views.say_lines(_about_model(file, model.card))
     views.show_domain(model.domain)
+
+
+def _about_model(file: Path, card: Mapping[str, Any] | None) -> list[str]:
+    """What a model's card says: its guarantee if it is a release, else what it is and where it comes from."""
+    if card is not None and _is_release(card):
+        method = card.get("method")
+        return [*_statement(file, card), *([f"Method: {_one_line(method)}"] if isinstance(method, str) else [])]
+    if card is None:
+        return ["A model that is not a release: it carries no card, so nothing is known about where it comes from."]
+    what = card.get("what")
+    said = what if isinstance(what, str) else "its card holds no statement of privacy"
+    lines = [f"A model that is not a release: {_one_line(said)}"]
+    for key, title in _CARD.items():
+        value = card.get(key)
+        texts = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+        lines += [f"{title}: {_one_line(text)}" for text in texts if isinstance(text, str)]
+    return lines
+
+
+def _is_release(card: Mapping[str, Any] | None) -> bool:
+    return card is not None and "budget" in card
+
+
+def _is_public(card: Mapping[str, Any]) -> bool:
+    """Whether the card says that the model is public knowledge; the bundled networks say so in words."""
+    return card.get("origin") == "public" or str(card.get("what", "")).startswith("a public ")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

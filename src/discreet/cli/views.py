@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from ..domain import Domain
+from ..errors import counted
 from ..measurement import Measurement, Measurements
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP, exact
 from ..privacy.calibration import NoisePlan, noise_of
 from ..privacy.query import Query
 from ..privacy.unit import PrivacyUnit
+from ..schema import destinations, shown_labels
+from . import options
 from .console import say, say_table
 
 MOST_CELLS = 40
@@ -61,15 +64,26 @@ def show_plan(
                 f"{row['cells']:,}",
                 percent(round(row["share"], 4)),
                 f"{row['noise']}, scale {row['scale']:.4g}",
-                f"{row['standard_deviation']:.3g}",
+                _small(row["standard_deviation"]),
                 f"± {row['half_width']:g}",
             ]
             for row in rows
         ],
         right=["cells", "share", *headings[4:]],
     )
+    say_lines(clipping_lines(unit))
     if seconds > 1:
         say(f"Drawing the noise will take about {seconds:.0f} s.")
+
+
+def _small(deviation: float) -> str:
+    """Noise has a deviation, however small: it is never said to be zero."""
+    return f"{deviation:.3g}" if deviation >= 1e-9 else "below 1e-9"
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        say(line)
 
 
 # -- released tables ---------------------------------------------------------------------------------------------------
@@ -83,7 +97,11 @@ def show_measurements(measurements: Measurements, level: float, *, everything: b
 
 def show_measurement(measurement: Measurement, level: float, *, everything: bool) -> None:
     noise = measurement.noise
-    how = f"{noise.kind} noise, standard deviation {measurement.standard_deviation:.3g}" if noise.variance else "exact"
+    how = "exact"
+    if noise.kind != "none":
+        how = (
+            f"{noise.kind} noise, scale {noise.scale:.4g}, standard deviation {_small(measurement.standard_deviation)}"
+        )
     paid = {"public": ", public knowledge", "release": ""}
     origin = paid.get(measurement.origin, f", NOT A RELEASE ({measurement.origin})")
     say(f"{measurement.label}: {how}{origin}")
@@ -127,30 +145,50 @@ def measurement_json(measurement: Measurement, level: float) -> dict[str, Any]:
 def statement_lines(release: Mapping[str, Any]) -> list[str]:
     """The guarantee in plain words, from the public facts that a release carries."""
     budget, unit = Budget.from_dict(dict(release["budget"])), PrivacyUnit.from_dict(dict(release["unit"]))
-    who = (
-        "any one row"
-        if unit.column is None
-        else f"all rows of any one value of {unit.column!r} (at most {unit.max_rows} of them count)"
-    )
+    who = "any one row"
+    if unit.column is not None:
+        count = "counts" if unit.max_rows == 1 else "count"
+        who = f"all rows of any one value of {unit.column!r} (at most {unit.max_rows} of them {count})"
     spent = release.get("spent")
     lines = [
         f"Guarantee: {budget} in total. {_in_words(budget, unit, who)}",
         f"Unit: {unit}. Spent: {'nothing' if spent is None else Budget.from_dict(dict(spent))}.",
+        *clipping_lines(unit),
     ]
+    if weak := options.weak_protection(budget):
+        lines.append(f"WARNING: {weak}")
     if release.get("public_size") is not None:
         lines.append(f"The number of records, {release['public_size']:,}, was stated to be public.")
-    lines += peeked_lines(release.get("peeked") or {})
+    if peeked := release.get("peeked"):
+        lines += [*peeked_lines(peeked), NOT_TO_BE_PUBLISHED]
     return lines
+
+
+def clipping_lines(unit: PrivacyUnit) -> list[str]:
+    """What the counts are counts of, when not all rows of a person count."""
+    if unit.column is None:
+        return []
+    return [
+        f"Counts at most {counted(unit.max_rows, 'row')} of each {unit.column!r}, chosen at random; intervals cover "
+        f"the noise, not the rows left out. Rows without a {unit.column!r} do not count."
+    ]
 
 
 def _in_words(budget: Budget, unit: PrivacyUnit, who: str) -> str:
     what = "being in the data or not" if unit.relation == "add-remove" else "having one value or another"
-    if isinstance(budget, ZCDP):
-        return f"{who[0].upper()}{who[1:]} {what} changes the odds of what is seen here by a bounded amount only."
-    assert isinstance(budget, PureDP | ApproxDP)
-    rest = f", but for a chance of {float(budget.delta):.3g}" if isinstance(budget, ApproxDP) else ""
-    factor = f"{math.exp(budget.epsilon):.3g}" if budget.epsilon < 20 else f"e^{float(budget.epsilon):.4g}"
-    return f"{who[0].upper()}{who[1:]} {what} makes nothing seen here more than {factor} times likelier{rest}."
+    converted = budget.to_approx(options.USUAL_DELTA) if isinstance(budget, ZCDP) else budget
+    assert isinstance(converted, PureDP | ApproxDP)
+    which = "" if converted is budget else f"That is {converted}. "
+    rest = f", but for a chance of {float(converted.delta):.3g}" if isinstance(converted, ApproxDP) else ""
+    factor = f"{math.exp(converted.epsilon):.3g}" if converted.epsilon < 20 else f"e^{float(converted.epsilon):.4g}"
+    return f"{which}{who[0].upper()}{who[1:]} {what} makes nothing seen here more than {factor} times likelier{rest}."
+
+
+NOT_TO_BE_PUBLISHED = (
+    "This release contains levels learned by looking at private data, which are not protected: they may tell of single "
+    "rows, whatever the noise. Do not publish it as it is. Write what is publicly known (a code book, a questionnaire) "
+    "into the schema, delete its `peeked` marks, and measure again, which is paid for again."
+)
 
 
 def peeked_lines(peeked: Mapping[str, Sequence[str]]) -> list[str]:
@@ -161,7 +199,7 @@ def peeked_lines(peeked: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def show_domain(domain: Domain) -> None:
-    headings = ["column", "kind", "cells", "levels", "values outside go to", "peeked"]
+    headings = ["column", "kind", "cells", "levels", "absent values →", "unlisted values →", "peeked"]
     say_table(
         headings,
         [
@@ -169,8 +207,8 @@ def show_domain(domain: Domain) -> None:
                 a.name,
                 "numbers" if a.is_numeric else "categories",
                 str(a.size),
-                _shortened(a.labels),
-                "the nearest bin" if a.outside_code is None else a.outside,
+                _shortened(shown_labels(a)),
+                *destinations(a),
                 ", ".join(sorted(a.peeked)) or "—",
             ]
             for a in domain.attributes

@@ -21,12 +21,12 @@ import numpy as np
 
 from ..measurement import Measurements
 from .consistency import consistent, total_and_variance
-from .field_learner import Array, FieldLearner, on_cliques
+from .field_learner import Array, FieldLearner, maximal, on_cliques
 from .likelihood import Field
 from .projection import project_table
 
-PRIOR_VARIANCE = 0.94
-"""σ² of a free parameter. In an overcomplete table only part of the cells are free: see :func:`prior_variance`."""
+PRIOR_VARIANCE = 1.2
+"""σ² of a free parameter in a tree; see :func:`prior_variance`."""
 STRONG_SIGNAL = 1e4
 LARGEST_FACTOR = 3.0
 """Where there are 10⁴ records for one standard deviation of noise in a cell the prior is twice as wide, and at most
@@ -65,8 +65,13 @@ class NoiseAwareField(FieldLearner):
 
 
 def prior_variance(field: Field) -> float:
-    """σ² of a cell. A table with c cells in which only f directions are free has the same size of θ spread over more
-    cells when it is written with the least norm: σ² shrinks by free directions over cells."""
+    """σ² of a cell, from the shape of the model alone.
+
+    An overcomplete table with c cells of which only f directions are free has the same size of θ spread over more cells
+    when it is written with the least norm, so σ² shrinks by f/c. And the more cliques there are than a tree would have,
+    the further Cov is from its diagonal, for which the square root of their ratio makes up. Measured, not derived.
+    """
     sets = {s for c in field.cliques for r in range(1, len(c) + 1) for s in combinations(c, r)}
     free = sum(math.prod(field.domain[n].size - 1 for n in s) for s in sets)
-    return PRIOR_VARIANCE * free / field.size
+    joined = sum(len(c) - 1 for c in maximal(field.cliques)) / max(len(field.domain) - 1, 1)
+    return PRIOR_VARIANCE * free / field.size / math.sqrt(max(joined, 1.0))

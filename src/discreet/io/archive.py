@@ -31,6 +31,7 @@ from .strictjson import dump_json, parse_json
 
 FORMAT = "discreet"
 VERSION = 1
+MEASUREMENTS = "measurements"  # the kind of file that holds no model
 
 AnyArray = npt.NDArray[Any]
 

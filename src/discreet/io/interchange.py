@@ -6,7 +6,6 @@ unforeseen values go — is not kept. The native format keeps all of it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,28 +13,25 @@ import numpy as np
 
 from ..domain import Clique, Domain
 from ..errors import FileFormatError, InputError
-from ..models import BayesianNetwork, MarkovRandomField, Model
+from ..models import BayesianNetwork, MarkovRandomField
 from .atomic import PathLike
-from .bif import read_bif, write_bif
+from .bif import read_bif
+from .export import BIF, UAI, ending_of
+from .export import factors_of as factors_of
+from .export import network_to_data as network_to_data
+from .export import save_bif as save_bif
+from .export import save_uai as save_uai
+from .export import write_model as write_model
 from .limits import DEFAULT_LIMITS, Limits
-from .native import load_model, save_model
+from .native import load_model
 from .network_data import FactorData, NetworkData, Table
 from .reading import shown
-from .uai import read_uai, write_uai
+from .uai import read_uai
 
 
 def load_bif(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> BayesianNetwork:
     """The network in a BIF file."""
     return network_from_data(read_bif(source, limits))
-
-
-def save_bif(model: Model, path: PathLike, name: str = "unknown") -> None:
-    """Write a network as BIF."""
-    if not isinstance(model, BayesianNetwork):
-        raise InputError(
-            f"BIF holds Bayesian networks, and this is a {type(model).__name__}; convert it first, or use UAI"
-        )
-    write_bif(network_to_data(model, name), path)
 
 
 def load_uai(path: PathLike, limits: Limits = DEFAULT_LIMITS) -> BayesianNetwork | MarkovRandomField:
@@ -47,32 +43,12 @@ def load_uai(path: PathLike, limits: Limits = DEFAULT_LIMITS) -> BayesianNetwork
         raise FileFormatError(f"cannot read {shown(path)}: {error}") from None
 
 
-def save_uai(model: Model, path: PathLike) -> None:
-    """Write a model as UAI, with its names in a sidecar: a network as BAYES, any other model as MARKOV.
-
-    UAI tables are not in logarithms: each potential is shifted so that its largest cell is one, which changes the
-    normalising constant of a Markov random field and nothing else.
-    """
-    write_uai(factors_of(model), path)
-
-
 def open_model(path: PathLike, limits: Limits = DEFAULT_LIMITS) -> Any:
     """The model in a file of any known format, told apart by the ending: ``.bif``, ``.uai``, else native."""
-    ending = os.path.splitext(os.fspath(path))[1].lower()
-    if ending == ".bif":
+    ending = ending_of(path)
+    if ending == BIF:
         return load_bif(path, limits)
-    return load_uai(path, limits) if ending == ".uai" else load_model(path, limits)
-
-
-def write_model(model: Model, path: PathLike) -> None:
-    """Write a model in the format that the ending asks for: ``.bif``, ``.uai``, else native."""
-    ending = os.path.splitext(os.fspath(path))[1].lower()
-    if ending == ".bif":
-        save_bif(model, path)
-    elif ending == ".uai":
-        save_uai(model, path)
-    else:
-        save_model(model, path)
+    return load_uai(path, limits) if ending == UAI else load_model(path, limits)
 
 
 # -- between data and models -------------------------------------------------------------------------------------------
@@ -88,13 +64,6 @@ def network_from_data(data: NetworkData, card: Mapping[str, Any] | None = None) 
     return BayesianNetwork(domain_of(data.levels), data.parents, data.tables, card)
 
 
-def network_to_data(model: BayesianNetwork, name: str = "unknown") -> NetworkData:
-    """A Bayesian network as names, labels and tables."""
-    levels = {column: model.domain[column].labels for column in model.domain}
-    parents = {column: tuple(model.parents[column]) for column in model.domain}
-    return NetworkData(name, levels, parents, {column: model.tables[column] for column in model.domain})
-
-
 def field_from_data(data: FactorData) -> MarkovRandomField:
     """The Markov random field whose potentials are the logarithms of these tables; those over one scope are joined."""
     domain = domain_of(data.levels)
@@ -108,14 +77,3 @@ def field_from_data(data: FactorData) -> MarkovRandomField:
                 logs = np.log(np.transpose(table, [scope.index(v) for v in clique]))
             potentials[clique] = potentials[clique] + logs if clique in potentials else logs
     return MarkovRandomField(domain, potentials)  # type: ignore[arg-type]
-
-
-def factors_of(model: Model) -> FactorData:
-    """A model as a product of non-negative tables: the conditional ones of a network, else exponentiated potentials."""
-    if isinstance(model, BayesianNetwork):
-        return FactorData.from_network(network_to_data(model))
-    levels = {column: model.domain[column].labels for column in model.domain}
-    factors = list(model.potentials.values())
-    scopes = tuple(tuple(factor.domain.names) for factor in factors)
-    tables = tuple(np.exp(factor.values - factor.values.max()) for factor in factors)
-    return FactorData(False, levels, scopes, tables)

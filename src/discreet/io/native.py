@@ -10,8 +10,8 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from ..errors import DiscreetError, FileFormatError, InputError, did_you_mean
-from .archive import AnyArray, read_archive, write_archive
+from ..errors import DiscreetError, FileFormatError, InputError, NotAReleaseError, did_you_mean
+from .archive import MEASUREMENTS, AnyArray, read_archive, write_archive
 from .atomic import PathLike
 from .limits import DEFAULT_LIMITS, Limits
 from .reading import shown
@@ -37,12 +37,22 @@ def register_kind(kind: str, loader: Loader) -> None:
     _loaders[kind] = loader
 
 
+def check_release(card: Mapping[str, Any] | None) -> None:
+    """A model that was learned without privacy (its card says so) goes into no file: a file looks like a release."""
+    origin = (card or {}).get("origin")
+    if origin in ("exact", "research"):
+        raise NotAReleaseError(
+            f"this model carries no privacy guarantee (its origin is {origin!r}) and cannot be saved as a release"
+        )
+
+
 def save_model(model: Archivable, path: PathLike) -> None:
     """Write a model to a file: deterministic bytes, there completely or not at all."""
     header, arrays = model.to_archive()
     unknown = sorted(set(header) - set(_KEYS))
     if unknown or not isinstance(header.get("kind"), str):
         raise InputError(f"a model's header has the keys {', '.join(_KEYS)}; got {', '.join(header)}")
+    check_release(header.get("card"))
     write_archive(path, {"kind": header["kind"], "domain": None, "card": None, "model": {}, **header}, arrays)
 
 
@@ -59,6 +69,8 @@ def load_model(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> Any
 
 
 def _loader(header: Mapping[str, Any]) -> Loader:
+    if header.get("kind") == MEASUREMENTS:
+        raise FileFormatError("it is a file of measurements, not a model; read it with discreet.Measurements.load")
     for key in header:
         if key not in _KEYS:
             raise FileFormatError(f"its header has the unknown key {key[:60]!r}")

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Level, level_text
-from ..errors import InputError, did_you_mean
+from ..errors import InputError, counted, did_you_mean
+from ..frames import frame_of
 from ..language import quoted
 
 SHOWN_ROWS = 24
@@ -105,7 +105,9 @@ class Answer:
         else:
             chosen = key if isinstance(key, tuple) else (key,)
         if len(chosen) != len(self.names):
-            raise InputError(f"{self.title} has {len(self.names)} axes {list(self.names)}, got {len(chosen)} levels")
+            raise InputError(
+                f"{self.title} has an axis for each of {list(self.names)}, got {counted(len(chosen), 'level')}"
+            )
         return float(self.probabilities[tuple(map(self._position, range(len(chosen)), chosen))])
 
     def _position(self, axis: int, label: object) -> int:
@@ -149,7 +151,7 @@ class Answer:
         cells = list(self)
         columns: dict[str, list[Any]] = {n: [labels[axis] for labels, _ in cells] for axis, n in enumerate(self.names)}
         columns["probability" if "probability" not in columns else "P"] = [p for _, p in cells]
-        return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+        return frame_of(columns, backend)
 
     # -- showing -------------------------------------------------------------------------------------------------
 

@@ -8,21 +8,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import language
 from ..domain import Clique, Domain
-from ..errors import InputError, NotAReleaseError
+from ..errors import InputError, counted
 from ..factor import CliqueVector
 from ..graph import DEFAULT_MEMORY_LIMIT, Forecast
-from ..io.native import save_model
+from ..io.export import write_model
 from . import divergence, plotting, queries, sampling
 from .answer import Answer, Assignment, Estimate
 from .checks import edges_of
 from .encoding import encode
+from .options import Approximation, GibbsDraws
 from .records import RandomState, Records
 
 Given = Mapping[str, object]
@@ -85,9 +86,16 @@ class Model(ABC):
         """log Z, the logarithm of the sum of exp(potentials) over all records; exact, or refused by the forecast."""
         return queries.log_partition(self)
 
-    def estimate_log_partition(self, *, random_state: RandomState = None, **options: Any) -> Estimate:
+    def estimate_log_partition(
+        self,
+        *,
+        random_state: RandomState = None,
+        particles: int = 200,
+        temperatures: int = 200,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    ) -> Estimate:
         """log Z by annealed importance sampling, with its standard error: for graphs that are too wide."""
-        return queries.estimate_log_partition(self, random_state, **options)
+        return queries.estimate_log_partition(self, random_state, particles, temperatures, memory_limit)
 
     def log_weight(self, records: object) -> NDArray[np.float64]:
         """log P(record) + log Z for each record: needs no inference at all."""
@@ -132,26 +140,48 @@ class Model(ABC):
         *,
         method: str = "auto",
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        **options: Any,
+        **options: Unpack[Approximation],
     ) -> Answer:
         """P(names | given) as a labelled table with its axes in the order of ``names``.
 
-        ``method`` is ``"exact"``, ``"loopy"``, ``"gibbs"`` or ``"auto"``; the options go to the approximate methods.
+        ``method`` is ``"exact"``, ``"loopy"``, ``"gibbs"`` or ``"auto"``. Options of the approximate methods:
+        ``max_iterations``, ``tolerance`` and ``damping`` (loopy); ``chains``, ``sweeps``, ``burn_in`` and
+        ``random_state`` (Gibbs).
         """
         return queries.marginal(self, names, given, method, memory_limit, options)
 
-    def conditional(self, names: Iterable[str] | str, given: Given | Iterable[str] | str, **how: Any) -> Answer:
+    def conditional(
+        self,
+        names: Iterable[str] | str,
+        given: Given | Iterable[str] | str,
+        *,
+        method: str = "auto",
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        **options: Unpack[Approximation],
+    ) -> Answer:
         """P(names | given): at given levels (a mapping), or the whole conditional table (names).
 
-        In a conditional table the columns conditioned on come first, and rows that cannot happen are NaN.
+        In a conditional table the columns conditioned on come first, and rows that cannot happen are NaN. Method and
+        options are those of :meth:`marginal`.
         """
         if isinstance(given, Mapping):
-            return self.marginal(names, given, **how)
-        return queries.conditional_table(self, names, given, how)
+            return queries.marginal(self, names, given, method, memory_limit, options)
+        return queries.conditional_table(self, names, given, method, memory_limit, options)
 
-    def probability(self, event: Given, given: Given | None = None, **how: Any) -> float:
-        """P(event | given), one number: ``model.probability({"lung": "yes"}, {"smoke": "yes"})``."""
-        return float(queries.event(self, (), event, given, **how))
+    def probability(
+        self,
+        event: Given,
+        given: Given | None = None,
+        *,
+        method: str = "auto",
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        **options: Unpack[Approximation],
+    ) -> float:
+        """P(event | given), one number: ``model.probability({"lung": "yes"}, {"smoke": "yes"})``.
+
+        Method and options are those of :meth:`marginal`.
+        """
+        return float(queries.event(self, (), event, given, method, memory_limit, options))
 
     def map(
         self,
@@ -169,10 +199,20 @@ class Model(ABC):
         """The k most probable joint values of all columns that are not given, best first."""
         return queries.most_probable(self, k, given, memory_limit)
 
-    def ask(self, text: str, **how: Any) -> Answer | Assignment:
-        """Answer a question in the query language: ``P(lung, bronc | smoke=yes)``, ``MAP(lung, tub | xray=yes)``."""
+    def ask(
+        self,
+        text: str,
+        *,
+        method: str = "auto",
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+        **options: Unpack[Approximation],
+    ) -> Answer | Assignment:
+        """Answer a question in the query language: ``P(lung, bronc | smoke=yes)``, ``MAP(lung, tub | xray=yes)``.
+
+        Method and options are those of :meth:`marginal`; the most probable values are always exact.
+        """
         question = language.resolve(language.parse(text), self.domain)
-        return queries.ask(self, question, how)
+        return queries.ask(self, question, method, memory_limit, options)
 
     # -- samples -------------------------------------------------------------------------------------------------
 
@@ -185,13 +225,14 @@ class Model(ABC):
         method: str = "auto",
         within_bins: bool = False,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
-        **options: Any,
+        **options: Unpack[GibbsDraws],
     ) -> Records:
         """Draw ``n`` records, with the original labels and column order.
 
         ``method``: ``"exact"`` draws independent records; ``"rounded"`` rounds expected counts instead of drawing them
         (less variance, records not independent); ``"gibbs"`` approximates on graphs that are too wide; ``"auto"``
-        is exact if the forecast allows it. ``within_bins`` draws binned numbers uniformly within their bins.
+        is exact if the forecast allows it. ``within_bins`` draws binned numbers uniformly within their bins. Options of
+        Gibbs sampling: ``chains``, ``burn_in`` and ``thin``.
         """
         return sampling.sample(self, n, random_state, given, method, within_bins, memory_limit, options)
 
@@ -212,25 +253,36 @@ class Model(ABC):
         """A number for each edge, used for drawing: here the mutual information of its ends, in nats."""
         return queries.mutual_information(self)
 
-    def plot(self, ax: Any = None, **options: Any) -> Any:
-        """Draw the graph, thicker edges for stronger interactions; returns the matplotlib ``Axes``."""
-        return plotting.draw(self, ax, **options)
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        strength: Mapping[tuple[str, str], float] | None = None,
+        positions: Mapping[str, tuple[float, float]] | None = None,
+        title: str | None = None,
+        random_state: int = 0,
+    ) -> Any:
+        """Draw the graph, thicker edges for stronger interactions; returns the matplotlib ``Axes``.
+
+        ``strength`` (a number an edge) and ``positions`` replace those that the model finds itself. To save the
+        drawing: ``model.plot().figure.savefig("graph.png")``.
+        """
+        return plotting.draw(self, ax, strength=strength, positions=positions, title=title, random_state=random_state)
 
     def with_card(self, card: Mapping[str, Any] | None) -> Self:
         """The same model carrying another release card, or none."""
         return replace(self, card=card)  # type: ignore[type-var]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the native file: one zip with a JSON header and raw arrays; deterministic bytes.
+        """Write a file in the format that its ending asks for; :func:`discreet.open_model` reads all of them.
 
-        A model that was learned without privacy (its card says so) refuses: a file looks like a release.
+        ``.zip`` is the native file, which keeps everything: a JSON header and raw arrays, deterministic bytes. ``.bif``
+        (networks only) and ``.uai`` are for other programs; they keep labels and numbers, and as they would lose what
+        a release says about its privacy, a model with such a card is refused there (see
+        :func:`discreet.io.interchange.save_bif`). A model that was learned without privacy (its card says so) is
+        refused in every format: a file looks like a release.
         """
-        origin = (self.card or {}).get("origin")
-        if origin in ("exact", "research"):
-            raise NotAReleaseError(
-                f"this model carries no privacy guarantee (its origin is {origin!r}) and cannot be saved as a release"
-            )
-        save_model(self, path)
+        write_model(self, path)
 
     def to_archive(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Header and arrays of the native file."""
@@ -281,8 +333,10 @@ class Model(ABC):
         arrow = "→" if self.directed else "–"
         shown = ", ".join(f"{a}{arrow}{b}" for a, b in self.edges[:4]) + (", …" if len(self.edges) > 4 else "")
         levels = sorted(set(self.domain.shape))
-        size = f"{levels[0]}" if len(levels) == 1 else f"{levels[0]}–{levels[-1]}" if levels else "no"
-        text = f"{type(self).__name__}: {len(self.domain)} columns of {size} levels, {len(self.edges)} edges"
+        size = "no levels" if not levels else counted(levels[0], "level")
+        size = f"{levels[0]}–{levels[-1]} levels" if len(levels) > 1 else size
+        text = f"{type(self).__name__}: {counted(len(self.domain), 'column')} of {size}, "
+        text += counted(len(self.edges), "edge")
         text += f" ({shown})" if shown else ""
         width = getattr(self, "width", math.nan)
         return text + (f", λ = {width:.4g}" if math.isfinite(width) else "") + (", with a card" if self.card else "")

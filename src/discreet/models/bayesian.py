@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from ..arguments import require_domain
 from ..domain import Domain
 from ..encoding import Codes
 from ..errors import InputError
@@ -20,7 +21,7 @@ from ..factor import CliqueVector, Factor
 from ..graph import topological_order
 from .ancestral import draw_column
 from .base import Model
-from .checks import archive_domain, archive_names, checked_array
+from .checks import archive_domain, archive_names, checked_array, require_mapping
 from .encoding import code_type
 
 # Rows may miss one by this much: files round their numbers. Rows off by less than `EXACT` are left as they are, so that
@@ -34,9 +35,9 @@ BLOCK = 1 << 16
 class BayesianNetwork(Model):
     """P(x) = Π_i P(x_i | parents of x_i).
 
-    ``parents`` maps a column to its parents (a column left out has none), ``tables`` a column to its probabilities with
-    one axis a parent, in that order, and the column itself last. Rows must sum to one; those off by rounding only
-    (1e-5, as in files) are rescaled. Zeros are fine: such combinations never happen.
+    ``parents`` maps a column to its parents (one name or several; a column left out has none), ``tables`` a column to
+    its probabilities with one axis a parent, in that order, and the column itself last. Rows must sum to one; those off
+    by rounding only (1e-5, as in files) are rescaled. Zeros are fine: such combinations never happen.
     """
 
     kind: ClassVar[str] = "bayesian"
@@ -48,9 +49,13 @@ class BayesianNetwork(Model):
     card: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        require_domain(self.domain)
+        require_mapping(self.parents, "parents", '{"lung": ["smoke"]}')
+        require_mapping(self.tables, "tables", '{"smoke": [0.3, 0.7]}')
         for name in (*self.parents, *self.tables):
             self.domain.index(name)  # an unknown name is an error with a hint
-        parents = {name: tuple(self.parents.get(name, ())) for name in self.domain}
+        above_of = ((name, self.parents.get(name, ())) for name in self.domain)
+        parents = {name: (above,) if isinstance(above, str) else tuple(above) for name, above in above_of}
         for child, above in parents.items():
             for name in above:
                 self.domain.index(name)
@@ -103,10 +108,10 @@ class BayesianNetwork(Model):
             out[parent].append(child)
         return {name: tuple(below) for name, below in out.items()}
 
-    def ancestors(self, names: Iterable[str]) -> frozenset[str]:
+    def ancestors(self, names: Iterable[str] | str) -> frozenset[str]:
         """These columns and everything above them: all that a question about them depends on."""
         found: set[str] = set()
-        waiting = list(self.domain.clique(set(names)))
+        waiting = list(self.domain.clique(names if isinstance(names, str) else set(names)))
         while waiting:
             name = waiting.pop()
             if name not in found:
@@ -122,7 +127,7 @@ class BayesianNetwork(Model):
             blanket.update(self.parents[child])
         return self.domain.clique(blanket - {name})
 
-    def d_separated(self, a: Iterable[str], b: Iterable[str], given: Iterable[str] = ()) -> bool:
+    def d_separated(self, a: Iterable[str] | str, b: Iterable[str] | str, given: Iterable[str] | str = ()) -> bool:
         """Whether the graph alone makes ``a`` and ``b`` independent given ``given``.
 
         By the moral graph of the ancestors: separated iff no path leads from one to the other around the condition.

@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import require_domain
 from ..domain import Clique, Domain
 from ..errors import CostError, InputError
 from ..factor import CliqueVector
 from .base import Model
-from .checks import archive_domain, archive_names, edges_of
+from .checks import archive_domain, archive_names, edges_of, require_mapping
 from .ising import SIGNS, check_binary, spin_domain, spins
 from .polynomial import Polynomial
 
@@ -39,7 +40,8 @@ class BinaryMRF(Model):
     card: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_binary(self.domain, "a binary Markov random field")
+        check_binary(require_domain(self.domain), "a binary Markov random field")
+        require_mapping(self.coefficients, "coefficients", '{("a", "b"): 0.5}')
         for names in self.coefficients:
             self.domain.clique(names)  # an unknown name is an error with a hint
         h = Polynomial(self.domain.names, {I: value for I, value in self.coefficients.items() if len(I)})

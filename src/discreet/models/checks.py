@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from ..arguments import shortened
 from ..domain import Clique, Domain
 from ..errors import FileFormatError, InputError
 
@@ -21,13 +22,29 @@ def numbered(columns: int) -> tuple[str, ...]:
 
 def checked_array(values: npt.ArrayLike, what: str, dimensions: int) -> NDArray[np.float64]:
     """A read-only float64 copy; the wrong number of axes, NaN and infinities are errors."""
-    array = np.array(values, dtype=np.float64)
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be an array of numbers, got {shortened(values)}") from None
     if array.ndim != dimensions:
         raise InputError(f"{what} must have {dimensions} axes, got an array of shape {array.shape}")
     if not np.all(np.isfinite(array)):
         raise InputError(f"{what} must hold finite numbers; it holds NaN or an infinity")
     array.flags.writeable = False
     return array
+
+
+def pair_of(names: Iterable[str]) -> tuple[str, str]:
+    """The two ends of an edge; a text would be taken apart into letters."""
+    ends = () if isinstance(names, str) else tuple(names)
+    if len(ends) != 2:
+        raise InputError(f'an edge is a pair of columns, as in ("a", "b"); got {shortened(names)}')
+    return ends
+
+
+def require_mapping(value: object, what: str, example: str) -> None:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{what} must be a mapping, as in {example}; got {shortened(value)}")
 
 
 def edges_of(domain: Domain, cliques: Iterable[Clique]) -> tuple[tuple[str, str], ...]:

@@ -17,7 +17,7 @@ from ..graph import DEFAULT_MEMORY_LIMIT
 from ..inference.exact import get_engine
 from .answer import Estimate
 from .queries import marginal_factor
-from .records import RandomState
+from .records import RandomState, generator
 
 if TYPE_CHECKING:
     from .base import Model
@@ -28,7 +28,7 @@ WAY_OUT = " For an estimate with its standard error, pass samples=100_000."
 def entropy(model: Model, samples: int | None, random_state: RandomState) -> float:
     """−E log P = log Z − Σ_c ⟨μ_c, θ_c⟩."""
     if samples is not None:
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         codes = _draws(model, samples, rng)
         log_z, error = _log_partition(model, rng)
         return _mean(log_z - model.log_weight(codes), error)
@@ -42,7 +42,7 @@ def kl(p: Model, q: Model, samples: int | None, random_state: RandomState) -> fl
     """E_p log P_p − E_p log P_q."""
     check_comparable(p, q)
     if samples is not None:
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         codes = _draws(p, samples, rng)
         (log_z, error), (log_z_q, error_q) = _log_partition(p, rng), _log_partition(q, rng)
         weight_q = q.log_weight(codes[:, [p.domain.index(name) for name in q.domain]])

@@ -21,8 +21,8 @@ from .checks import numbered
 from .ising import IsingModel, spin_domain
 from .markov import MarkovRandomField
 from .pairwise import PairwiseModel
+from .records import RandomState, generator
 
-RandomState = int | np.random.Generator | None
 Edge = tuple[int, int]
 Weight = float | tuple[float, float]
 TRIES = 10_000
@@ -66,7 +66,7 @@ def dense(p: int) -> list[Edge]:
 
 def random_tree(p: int, *, random_state: RandomState = None) -> list[Edge]:
     """Each column hangs from an earlier one, chosen at random."""
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     return [(int(rng.integers(i)), i) for i in range(1, p)]
 
 
@@ -78,7 +78,7 @@ def regular(p: int, degree: int, *, random_state: RandomState = None) -> list[Ed
     """
     if not 0 <= degree < p or p * degree % 2:
         raise InputError(f"no graph on p={p} columns is {degree}-regular: p·d must be even and d < p")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     for _ in range(TRIES):
         edges = _try_regular(p, degree, rng)
         if edges is not None:
@@ -119,7 +119,7 @@ def erdos_renyi(
     """
     if not 0 <= probability <= 1:
         raise InputError(f"probability must be between 0 and 1, got {probability}")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     domain = _domain(p, 2)
     pairs = np.array(dense(p), dtype=np.intp).reshape(-1, 2)
     for _ in range(TRIES):
@@ -173,7 +173,7 @@ def ising(
     random_state: RandomState = None,
 ) -> IsingModel:
     """An Ising model with |A_ij| = ``weight`` on the edges, or uniform between two numbers; ``width`` rescales to λ."""
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     chosen = list(edges)
     A = np.zeros((p, p))
     for (i, j), a in zip(chosen, _signed(weight, len(chosen), signs, rng), strict=True):
@@ -194,7 +194,7 @@ def pairwise(
     random_state: RandomState = None,
 ) -> PairwiseModel:
     """A pairwise model with centred normal weights, max |W_ij| = ``weight`` on every edge; ``width`` rescales to λ."""
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     domain = _domain(p, levels)
     names = domain.names
     W = {}
@@ -221,7 +221,7 @@ def binary(
     random_state: RandomState = None,
 ) -> BinaryMRF:
     """A binary Markov random field with |h̄(I)| = ``weight`` on these monomials; ``width`` rescales to λ."""
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     chosen = [tuple(I) for I in monomials]
     values = _signed(weight, len(chosen), signs, rng)
     model = BinaryMRF.spins(dict(zip(chosen, map(float, values), strict=True)), p)
@@ -239,7 +239,7 @@ def dirichlet(
 ) -> MarkovRandomField:
     """A Markov random field whose potentials exp θ_ij on each edge are a draw from a Dirichlet distribution over the
     cells of the pair's table ([BMSSHM17] section 4.1)."""
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     domain = _domain(p, levels)
     names = domain.names
     potentials: dict[tuple[str, ...], Any] = {}
@@ -268,7 +268,7 @@ def network(
     random_state: RandomState = None,
 ) -> BayesianNetwork:
     """A Bayesian network with Dirichlet rows; if not told, a column has up to ``max_parents`` parents."""
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     if parents is None:
         counts = [int(rng.integers(min(i, max_parents) + 1)) for i in range(p)]
         parents = {i: sorted(rng.choice(i, c, replace=False).tolist()) if c else [] for i, c in enumerate(counts)}

@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from ..arguments import require_domain
 from ..domain import Attribute, Domain
-from ..errors import InputError
+from ..errors import InputError, counted
 from ..factor import CliqueVector
 from .base import Model
-from .checks import archive_domain, checked_array, numbered
+from .checks import archive_domain, checked_array, numbered, pair_of, require_mapping
 from .encoding import encode
 
 SIGNS = np.array([-1.0, 1.0])  # the value of code 0 and of code 1
@@ -39,6 +40,23 @@ def spins(records: object, domain: Domain) -> NDArray[np.float64]:
     return SIGNS[encode(records, domain)]
 
 
+def _check_couplings(A: NDArray[np.float64]) -> None:
+    """Square, symmetric, zero on the diagonal; the error names the first entry that is not so."""
+    if A.shape != (len(A), len(A)):
+        raise InputError(f"A must be a square matrix, a row and a column for each column of the model; got {A.shape}")
+    for i in np.flatnonzero(np.diag(A)):
+        raise InputError(
+            f"A must have a zero diagonal, but A[{i}, {i}] = {A[i, i]:g}; a field of its own goes to theta"
+        )
+    for i, j in np.argwhere(A != A.T):
+        more = int(np.count_nonzero(A != A.T)) // 2 - 1
+        raise InputError(
+            f"A must be symmetric, but A[{i}, {j}] = {float(A[i, j])!r} and A[{j}, {i}] = {float(A[j, i])!r}"
+            + (f" (and {counted(more, 'pair')} more)" if more else "")
+            + "; (A + A.T) / 2 would be"
+        )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class IsingModel(Model):
     """P(z) ∝ exp(Σ_{i<j} A_ij z_i z_j + Σ_i θ_i z_i) over binary columns.
@@ -59,11 +77,10 @@ class IsingModel(Model):
         A = checked_array(self.A, "A", 2)
         p = len(A)
         theta = np.zeros(p) if self.theta is None else self.theta
-        if A.shape != (p, p) or np.any(np.diag(A)) or not np.array_equal(A, A.T):
-            raise InputError(f"A must be a symmetric matrix with a zero diagonal, got shape {A.shape}")
+        _check_couplings(A)
         object.__setattr__(self, "A", A)
         object.__setattr__(self, "theta", checked_array(theta, "theta", 1))
-        object.__setattr__(self, "domain", spin_domain(p) if self.domain is None else self.domain)
+        object.__setattr__(self, "domain", spin_domain(p) if self.domain is None else require_domain(self.domain))
         if self.theta.shape != (p,) or len(self.domain) != p:
             raise InputError(
                 f"A has {p} rows, theta {len(self.theta)} entries and the domain {len(self.domain)} columns"
@@ -80,8 +97,10 @@ class IsingModel(Model):
         card: Mapping[str, Any] | None = None,
     ) -> IsingModel:
         """From the weight of each edge and the mean field of each column, by name; what is not named is zero."""
+        require_domain(domain)
+        require_mapping(weights, "weights", '{("a", "b"): 0.5}')
         A, theta = np.zeros((len(domain), len(domain))), np.zeros(len(domain))
-        for (a, b), weight in weights.items():
+        for (a, b), weight in ((pair_of(ends), weight) for ends, weight in weights.items()):
             A[domain.index(a), domain.index(b)] = A[domain.index(b), domain.index(a)] = weight
         for name, value in (field or {}).items():
             theta[domain.index(name)] = value

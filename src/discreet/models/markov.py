@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from ..arguments import require_domain, require_groups, shortened
 from ..domain import Clique, Domain
 from ..errors import InputError
 from ..factor import CliqueVector, Factor
 from .base import Model
-from .checks import archive_domain, archive_names
+from .checks import archive_domain, archive_names, require_mapping
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,6 +34,8 @@ class MarkovRandomField(Model):
     card: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        require_domain(self.domain)
+        require_mapping(self.potentials, "potentials", '{("a", "b"): log_table}')
         factors = [self._factor(names, table) for names, table in self.potentials.items()]
         covered = {name for factor in factors for name in factor.names}
         factors += [Factor.zeros(self.domain.project([n])) for n in self.domain if n not in covered]
@@ -44,7 +47,10 @@ class MarkovRandomField(Model):
     def _factor(self, names: Iterable[str], table: Factor | npt.ArrayLike) -> Factor:
         clique = (names,) if isinstance(names, str) else tuple(names)
         own = self.domain.project(clique)
-        values = np.array(table.transpose(clique).values if isinstance(table, Factor) else table, dtype=np.float64)
+        try:
+            values = np.array(table.transpose(clique).values if isinstance(table, Factor) else table, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"the potential on {clique} must be an array of numbers, got {shortened(table)}") from None
         if values.shape != own.shape:
             raise InputError(f"the potential on {clique} must have shape {own.shape}, got {values.shape}")
         if not np.all(values < np.inf):
@@ -58,7 +64,7 @@ class MarkovRandomField(Model):
     @classmethod
     def uniform(cls, domain: Domain, cliques: Iterable[Iterable[str]] = ()) -> MarkovRandomField:
         """Every record equally probable; the cliques only shape the graph."""
-        return cls(domain, CliqueVector.zeros(domain, cliques))
+        return cls(require_domain(domain), CliqueVector.zeros(domain, require_groups(cliques)))
 
     @property
     def structural_zeros(self) -> dict[Clique, NDArray[np.bool_]]:
@@ -71,8 +77,13 @@ class MarkovRandomField(Model):
 
         The result is the original distribution conditioned on none of them happening.
         """
+        if isinstance(combinations, Mapping):
+            raise InputError(
+                f"forbid takes a list of combinations; for this one write forbid([{dict(combinations)!r}])"
+            )
         added: dict[Clique, NDArray[np.float64]] = {}
         for combination in combinations:
+            require_mapping(combination, "a forbidden combination", '{"sex": "m", "pregnant": "yes"}')
             clique = self.domain.clique(combination)
             if not clique:
                 raise InputError("a forbidden combination names at least one column")

@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from ..arguments import require_domain
 from ..domain import Attribute, Clique, Domain
 from ..errors import InputError
 from ..factor import CliqueVector
 from .base import Model
-from .checks import archive_domain, archive_names, checked_array, numbered
+from .checks import archive_domain, archive_names, checked_array, numbered, pair_of, require_mapping
 from .encoding import encode
 
 Pair = tuple[str, str]
@@ -57,12 +58,15 @@ class PairwiseModel(Model):
     card: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        require_mapping(self.W, "W", '{("a", "b"): table}')
+        if self.Theta is not None:
+            require_mapping(self.Theta, "Theta", '{"a": vector}')
         given = {} if self.Theta is None else {n: checked_array(t, f"Theta[{n!r}]", 1) for n, t in self.Theta.items()}
         if self.domain is None:
             if not given:
                 raise InputError("a pairwise model needs a domain, or a vector in Theta for every column")
             object.__setattr__(self, "domain", Domain.of({name: len(t) for name, t in given.items()}))
-        domain = self.domain
+        domain = require_domain(self.domain)
         Theta = {a.name: np.array(given.pop(a.name, np.zeros(a.size))) for a in domain.attributes}
         for name in given:
             domain.index(name)  # an unknown name is an error with a hint
@@ -71,7 +75,7 @@ class PairwiseModel(Model):
                 raise InputError(f"Theta[{name!r}] has {len(vector)} entries for {domain[name].size} levels")
         W: dict[Pair, NDArray[np.float64]] = {}
         seen: set[Clique] = set()
-        for (a, b), table in self.W.items():
+        for (a, b), table in ((pair_of(ends), table) for ends, table in self.W.items()):
             pair = domain.clique((a, b))
             weights = checked_array(table, f"W[{a!r}, {b!r}]", 2)
             weights = weights if pair == (a, b) else weights.T

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..errors import InputError
+from ..arguments import shortened
+from ..errors import InputError, counted
 from ..graph import connected_components
 
 if TYPE_CHECKING:
@@ -40,6 +42,12 @@ def draw(
     ``strength`` is a number an edge; by default the model's own parameter on it (Ising, pairwise, binary) or the mutual
     information of its ends. Negative ones are drawn in another colour and dashed.
     """
+    if ax is not None and not hasattr(ax, "annotate"):
+        file = os.fspath(ax) if isinstance(ax, str | os.PathLike) else "graph.png"
+        raise InputError(
+            f"plot draws into matplotlib Axes, ax=…, or makes its own; got {shortened(ax)}. To save the drawing: "
+            f"model.plot().figure.savefig({file!r})"
+        )
     import matplotlib.pyplot as plt  # slow to import, and only needed to draw
     from matplotlib.lines import Line2D
 
@@ -74,7 +82,7 @@ def draw(
         ax.legend(
             handles=handles, title=what if strength is None else "strength", fontsize=8, loc="best", framealpha=0.9
         )
-    ax.set_title(title if title is not None else f"{type(model).__name__}, {len(model.domain)} columns")
+    ax.set_title(title if title is not None else f"{type(model).__name__}, {counted(len(model.domain), 'column')}")
     ax.set_axis_off()
     ax.margins(0.12)
     return ax

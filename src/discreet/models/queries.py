@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import shortened
 from ..domain import Clique, Domain, Level
 from ..errors import CostError, EvidenceError, InputError
 from ..factor import Factor
@@ -25,6 +26,8 @@ from ..inference.maximum import map_assignment, marginal_map
 from ..inference.maximum import most_probable as best_codes
 from ..language import Resolved
 from .answer import Answer, Assignment, Estimate
+from .options import checked_approximation
+from .records import RandomState, generator
 
 if TYPE_CHECKING:
     from .base import Given, Model
@@ -39,13 +42,29 @@ def check_method(method: str, known: tuple[str, ...] = METHODS) -> None:
 
 def check_names(domain: Domain, names: Iterable[str] | str) -> Clique:
     """Names as a tuple in the order given; unknown ones and repetitions are errors."""
+    if isinstance(names, Mapping):
+        raise InputError(
+            "the columns asked about are named without levels, got a mapping; if it is the condition, write "
+            f"given={shortened(dict(names))}"
+        )
+    if not isinstance(names, Iterable):
+        raise InputError(f"give the name of a column or a list of names, got {shortened(names)}")
     chosen = (names,) if isinstance(names, str) else tuple(names)
     domain.clique(chosen)
     return chosen
 
 
-def evidence_codes(domain: Domain, given: Given | None, asked: Iterable[str] = ()) -> dict[str, int]:
+def evidence_codes(
+    domain: Domain, given: Given | None, asked: Iterable[str] = (), *, what: str = "given"
+) -> dict[str, int]:
     """The condition as codes; a column that is also asked about is an error."""
+    if given is not None and not isinstance(given, Mapping):
+        name = given if isinstance(given, str) and given in domain else next(iter(domain), "column")
+        label = domain[name].labels[0] if name in domain else "level"
+        several = ". Several columns to ask about go into one list" if asked else ""
+        raise InputError(
+            f"{what} must map columns to levels, as in {what}={{{name!r}: {label!r}}}; got {shortened(given)}{several}"
+        )
     evidence = {name: domain[name].code(label) for name, label in (given or {}).items()}
     both = [name for name in asked if name in evidence]
     if both:
@@ -100,6 +119,7 @@ def marginal_factor(
 ) -> tuple[Factor, str, str]:
     """Log-probabilities over ``names`` in that order, the method used and the reason for it."""
     check_method(method)
+    options = checked_approximation(options, method)
     if method in ("auto", "exact"):
         try:
             factor, reason = _exact_marginal(model, names, evidence, limit)
@@ -129,11 +149,16 @@ def marginal(
 
 
 def conditional_table(
-    model: Model, names: Iterable[str] | str, given: Iterable[str] | str, how: Mapping[str, Any]
+    model: Model,
+    names: Iterable[str] | str,
+    given: Iterable[str] | str,
+    method: str,
+    limit: int,
+    options: Mapping[str, Any],
 ) -> Answer:
     """P(names | given) for every level of the columns given, which are the first axes."""
     chosen, above = check_names(model.domain, names), check_names(model.domain, given)
-    joint = model.marginal((*above, *chosen), **how)
+    joint = marginal(model, (*above, *chosen), None, method, limit, options)
     axes = tuple(range(len(above), len(above) + len(chosen)))
     total = joint.probabilities.sum(axis=axes, keepdims=True)
     table = np.divide(joint.probabilities, total, out=np.full(joint.probabilities.shape, np.nan), where=total > 0)
@@ -145,26 +170,26 @@ def event(
     names: Clique,
     fixed: Given,
     given: Given | None,
-    *,
-    method: str = "auto",
-    memory_limit: int = DEFAULT_MEMORY_LIMIT,
-    **options: Any,
+    method: str,
+    limit: int,
+    options: Mapping[str, Any],
 ) -> Answer:
     """P(names, fixed | given): a table over ``names`` at the levels that the other targets are fixed to.
 
     Exactly, it is P(fixed | given) · P(names | fixed, given), which never needs the joint table of the fixed columns.
     """
     check_method(method)
-    codes = evidence_codes(model.domain, fixed, names)
+    checked_approximation(options, method)
+    codes = evidence_codes(model.domain, fixed, names, what="event")
     evidence = evidence_codes(model.domain, given, (*names, *codes))
     if method in ("auto", "exact"):
         try:
-            table = _exact_event(model, names, codes, evidence, memory_limit)
+            table = _exact_event(model, names, codes, evidence, limit)
             return _event_answer(model, names, codes, evidence, table, "exact", "ratio of two totals")
         except CostError:
             if method == "exact":
                 raise
-    factor, used, reason = marginal_factor(model, (*names, *codes), evidence, method, memory_limit, options)
+    factor, used, reason = marginal_factor(model, (*names, *codes), evidence, method, limit, options)
     at: tuple[Any, ...] = (..., *codes.values())
     return _event_answer(model, names, codes, evidence, factor.exp()[at], used, reason)
 
@@ -228,10 +253,12 @@ def most_probable_values(
 
 
 def most_probable(model: Model, k: int, given: Given | None, limit: int) -> list[Assignment]:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise InputError(f"k, how many joint values to find, must be a whole number of at least 1; got {shortened(k)}")
     evidence = evidence_codes(model.domain, given)
     free = tuple(n for n in model.domain if n not in evidence)
     total = _log_evidence(model, evidence, limit)
-    best = best_codes(model.domain, model.potentials, k, evidence, memory_limit=limit)
+    best = best_codes(model.domain, model.potentials, int(k), evidence, memory_limit=limit)
     return [_assignment(model.domain, free, b.codes, b.log_weight - total, evidence) for b in best]
 
 
@@ -256,16 +283,33 @@ def _assignment(
 # -- the rest --------------------------------------------------------------------------------------------------------
 
 
-def ask(model: Model, question: Resolved, how: Mapping[str, Any]) -> Answer | Assignment:
+def ask(model: Model, question: Resolved, method: str, limit: int, options: Mapping[str, Any]) -> Answer | Assignment:
     """Answer a resolved question of the query language."""
+    if "given" in options or "evidence" in options:
+        raise InputError("a condition stands in the question itself, after a bar: P(lung | smoke=yes)")
+    check_method(method)
+    checked_approximation(options, method)
     given = dict(question.given)
     free = tuple(target.name for target in question.targets if target.level is None)
     fixed = {target.name: target.level for target in question.targets if target.level is not None}
     if question.kind == "MAP":
-        return model.map(free, given, **how)
-    return event(model, free, fixed, given, **how) if fixed else model.marginal(free, given, **how)
+        if method not in ("auto", "exact"):
+            raise InputError(f'the most probable values are found exactly or not at all; leave out method="{method}"')
+        return most_probable_values(model, free, given, limit)
+    if fixed:
+        return event(model, free, fixed, given, method, limit, options)
+    return marginal(model, free, given, method, limit, options)
 
 
-def estimate_log_partition(model: Model, random_state: Any, **options: Any) -> Estimate:
-    found = annealed_log_partition(model.domain, model.potentials, random_state=random_state, **options)
+def estimate_log_partition(
+    model: Model, random_state: RandomState, particles: int, temperatures: int, limit: int
+) -> Estimate:
+    found = annealed_log_partition(
+        model.domain,
+        model.potentials,
+        particles=particles,
+        temperatures=temperatures,
+        random_state=generator(random_state),
+        memory_limit=limit,
+    )
     return Estimate(found.log_partition, found.standard_error)

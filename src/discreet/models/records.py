@@ -13,11 +13,23 @@ from numpy.typing import NDArray
 
 from ..domain import Attribute, Domain, level_text
 from ..encoding import Codes
-from ..errors import InputError
+from ..errors import InputError, counted
+from ..frames import csv_text
 from .encoding import check_codes, code_type
 
 RandomState = int | np.random.Generator | None
 CSV_BLOCK = 1 << 16
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """The generator that a ``random_state`` stands for."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise InputError(
+            "random_state must be a whole number of at least 0, a NumPy Generator, or None for fresh randomness; "
+            f"got {random_state!r}"
+        ) from None
 
 
 def value_table(attribute: Attribute) -> tuple[list[Any], str]:
@@ -95,7 +107,7 @@ class Records:
 
     def within_bins(self, random_state: RandomState = None) -> Records:
         """The same rows, with every numeric column drawn uniformly within its bins."""
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         numbers = {
             a.name: draw_within_bins(self.codes[:, j], a, rng)
             for j, a in enumerate(self.domain.attributes)
@@ -190,7 +202,7 @@ class Records:
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV file with a header; an absent value is an empty field, an empty text a quoted one."""
         with Path(path).open("w", encoding="utf-8", newline="") as file:
-            file.write(",".join(map(_csv_text, self.names)) + "\n")
+            file.write(",".join(map(csv_text, self.names)) + "\n")
             for start in range(0, len(self), CSV_BLOCK):
                 fields = [self._csv_fields(a, slice(start, start + CSV_BLOCK)) for a in self.domain.attributes]
                 file.writelines(",".join(row) + "\n" for row in zip(*fields, strict=True))
@@ -199,12 +211,12 @@ class Records:
         if attribute.name in self.numbers:
             values = self._whole(attribute, self.numbers[attribute.name][rows]).tolist()
             return ["" if v is None or v != v else repr(v) for v in values]
-        table = np.array([_csv_text(v) for v in value_table(attribute)[0]], dtype=object)
+        table = np.array([csv_text(v) for v in value_table(attribute)[0]], dtype=object)
         return list(table[self.codes[rows, self.domain.index(attribute.name)]])
 
     def __repr__(self) -> str:
         how = f" ({self.method})" if self.method else ""
-        text = [f"{len(self):,} records of {len(self.names)} columns{how}"]
+        text = [f"{counted(len(self), 'record')} of {counted(len(self.names), 'column')}{how}"]
         shown = self.names[:8]
         few = replace(self, codes=self.codes[:5], numbers={n: x[:5] for n, x in self.numbers.items()})
         rows = [list(shown)] + [["" if r[n] is None else level_text(r[n]) for n in shown] for r in few]
@@ -213,12 +225,3 @@ class Records:
         if len(self) > 5 or len(self.names) > 8:
             text.append("  …")
         return "\n".join(text)
-
-
-def _csv_text(value: object) -> str:
-    if value is None:
-        return ""
-    text = level_text(value)
-    if text == "" or text != text.strip() or any(c in text for c in ',"\n\r'):
-        return '"' + text.replace('"', '""') + '"'
-    return text

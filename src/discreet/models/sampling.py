@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from ..errors import CostError, InputError
 from ..inference.gibbs import gibbs_sample
+from .options import check_draws
 from .queries import calibrate, check_method, evidence_codes
-from .records import RandomState, Records
+from .records import RandomState, Records, generator
 
 if TYPE_CHECKING:
     from .base import Given, Model
@@ -32,7 +33,8 @@ def sample(
     check_method(method, METHODS)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
         raise InputError(f"the number of records must be a whole number, zero or more; got n={n!r}")
-    rng = np.random.default_rng(random_state)
+    check_draws(options, method)
+    rng = generator(random_state)
     evidence = evidence_codes(model.domain, given)
     codes, used, reason = _draw(model, int(n), rng, evidence, method, limit, options)
     records = Records(model.domain, codes, method=used, reason=reason)

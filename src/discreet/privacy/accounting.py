@@ -20,6 +20,7 @@ the first step alone, which depends on public things only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
@@ -141,7 +142,7 @@ class Accountant:
         for cost in costs:
             if not self.fits(cost):
                 self.spending = before
-                raise BudgetError(self._refusal(cost))
+                raise BudgetError(self._refusal(cost, costs))
             self.spending = self.spending.plus(cost)
 
     @property
@@ -149,7 +150,7 @@ class Accountant:
         assert isinstance(self.total, ApproxDP)
         return rho_within(self.total.epsilon, self.total.delta - self.delta_for_tests)
 
-    def _refusal(self, cost: Cost) -> str:
+    def _refusal(self, cost: Cost, costs: Sequence[Cost]) -> str:
         match self.total:
             case PureDP() if not cost.is_pure:
                 return (
@@ -171,7 +172,21 @@ class Accountant:
                     f"the step has a δ of its own, and δ = {float(self.delta_for_tests):.3g} was set aside for these; "
                     "set delta_for_tests when the curator is made, or let this step be the only one"
                 )
-        return f"the budget does not suffice: the total is {self.total}, already spent is {self.spent_text()}"
+        return (
+            f"the budget does not suffice: asked for {self._asked(costs)}, left is {self.remaining or 'nothing'}; "
+            f"the total is {self.total}, already spent is {self.spent_text()}"
+        )
+
+    def _asked(self, costs: Sequence[Cost]) -> str:
+        """What several steps cost together, as far as the total's notion can say it."""
+        asked = Spending()
+        for cost in costs:
+            asked = asked.plus(cost)
+        if isinstance(self.total, ZCDP) or not asked.all_epsilon:
+            return f"ρ = {float(asked.rho):.6g}"
+        return f"ε = {float(asked.epsilon):.6g}" + (
+            f", δ = {float(asked.epsilon_delta):.3g}" if asked.epsilon_delta else ""
+        )
 
     @property
     def remaining(self) -> Budget | None:

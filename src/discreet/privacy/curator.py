@@ -95,6 +95,11 @@ class Curator:
         purpose: str = "",
         gateway: Gateway | None = None,
     ) -> None:
+        if not isinstance(table, Table):
+            raise InputError(
+                f"a curator holds a table of encoded rows, got a {type(table).__name__}; make one with "
+                "encode(rows, domain)"
+            )
         if budget is None:
             raise BudgetError("a curator needs a budget: PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ)")
         if not isinstance(budget, Budget):

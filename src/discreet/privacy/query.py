@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import require_domain, require_groups
 from ..domain import Clique, Domain
 from ..encoding import Codes
 from ..errors import InputError
@@ -91,15 +92,16 @@ class Query(ABC):
 
 
 class Marginals(Query):
-    """Contingency tables of cliques of columns. The empty clique is the number of records.
+    """Contingency tables of cliques of columns: ``Marginals(domain, ["age", ("age", "sex")])``. The empty clique is the
+    number of records.
 
     Sensitivity: a record adds one to one cell of each table (L1 = L2 = L∞ = 1); replacing a record also takes one
     from one cell (L1 = 2, L2² = 2, L∞ = 1).
     """
 
     def __init__(self, domain: Domain, cliques: Iterable[Iterable[str]]) -> None:
-        self.domain = domain
-        self._cliques = tuple(domain.clique(c) for c in cliques)
+        self.domain = require_domain(domain)
+        self._cliques = tuple(domain.clique(c) for c in require_groups(cliques))
         if len(set(self._cliques)) != len(self._cliques):
             twice = next(c for c in self._cliques if self._cliques.count(c) > 1)
             raise InputError(f"the clique {twice} is asked for twice; once is enough")

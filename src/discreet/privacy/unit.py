@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from ..errors import InputError
+from ..errors import InputError, counted
 
 Relation = Literal["add-remove", "replace-one"]
 RELATIONS: tuple[Relation, ...] = ("add-remove", "replace-one")
@@ -67,7 +67,9 @@ class PrivacyUnit:
             )
 
     def __str__(self) -> str:
-        who = "one row" if self.column is None else f"one value of {self.column!r} (at most {self.max_rows} rows)"
+        who = "one row"
+        if self.column is not None:
+            who = f"one value of {self.column!r} (at most {counted(self.max_rows, 'row')})"
         return f"{who}, {self.relation}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,7 +9,6 @@ Messages name the file and the column, never what stands in a row; for that reas
 from __future__ import annotations
 
 import csv
-import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -174,7 +173,7 @@ def _first_line(path: Path) -> str:
         # Perhaps not the first line at all, but what comes after it: look at the first line alone.
         with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as text:
             line = _up_to_line_end(text.read(_LONGEST_HEADER))
-        if not _is_unicode(line):
+        if not is_unicode(line):
             raise FileFormatError(f"the first line of {path} is not UTF-8 text; save the file as UTF-8") from None
     if "\x00" in line:
         raise FileFormatError(f"the first line of {path} holds NUL characters; it is not a text file")
@@ -206,35 +205,10 @@ def _not_a_name(name: str, before: Sequence[str]) -> str:
     return ""
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
     """False when bytes that were not UTF-8 were smuggled in as lone surrogates."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
         return False
     return True
-
-
-def structure_problems(file: DelimitedFile) -> dict[str, int]:
-    """Rules of the format that rows break, and how many rows do; for the curator's eyes."""
-    found: dict[str, int] = {}
-
-    def note(rule: str) -> None:
-        found[rule] = found.get(rule, 0) + 1
-
-    with open(file.path, encoding="utf-8-sig", newline="", errors="surrogateescape") as text:
-        reader = csv.reader(text, delimiter=file.delimiter, strict=False)
-        try:
-            for row in itertools.islice(reader, 1, None):
-                if not row:
-                    continue
-                if len(row) != len(file.names):
-                    note("has fewer fields than the first line" if len(row) < len(file.names) else "has more fields")
-                joined = "".join(row)
-                if "\x00" in joined:
-                    note("holds NUL characters")
-                if not joined.isascii() and not _is_unicode(joined):
-                    note("is not UTF-8")
-        except csv.Error:
-            note("has a field larger than 128 KiB (perhaps a quote that is never closed), so the check ends there")
-    return found

@@ -1,7 +1,7 @@
-"""A first schema, drafted by looking at the rows; and a check of rows against a schema.
+"""A first schema, drafted by looking at the rows.
 
-Both are tools for the curator, outside the guarantee. A draft says in itself what was learned by looking (``peeked``),
-and so does everything that is released under it. A check names columns and rules, never a value.
+A tool for the curator, outside the guarantee. A draft says in itself what was learned by looking (``peeked``), and so
+does everything that is released under it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..domain import Attribute, Domain
-from ..encoding import encode_column
+from ..domain import Attribute, Domain, level_text
 from ..errors import InputError, SchemaError
-from ..schema import schema_text
-from .delimited import DelimitedFile, structure_problems
+from ..schema import destinations, free_label, schema_text
+from .check import WORDS_FOR_ABSENT
+from .delimited import DelimitedFile
 
 DEFAULT_LEVELS = 30
 BINS = 10
 _FEW_ROWS = 5  # values that occur fewer times than this on average look like names, not like categories
 _LONGEST_LABEL = 80
 _IDENTIFIER = re.compile(r"(.*[_\s.-])?(id|uuid|guid|ssn|email|key)|.*[a-z]Id", re.IGNORECASE)
-_ABSENT = ("na", "n/a", "nan", "null", "none", "?", "-", ".", "missing", "unknown")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
@@ -103,7 +102,7 @@ def draft_schema(file: DelimitedFile, *, most_levels: int = DEFAULT_LEVELS) -> D
 
 
 def _profile(connection: Any, column: str) -> _Profile:
-    words = ", ".join(f"'{word}'" for word in _ABSENT)
+    words = ", ".join(f"'{word}'" for word in WORDS_FOR_ABSENT)
     # An empty field is absent; so is a word for it, when all other values are numbers.
     row = connection.execute(
         f"""
@@ -156,28 +155,43 @@ def _propose(name: str, p: _Profile, common: Sequence[str], most_levels: int) ->
         edges = round_edges(p.low, p.high, p.middle, whole=p.is_whole)
         peeked = frozenset({"edges", "missing"} if missing else {"edges"})
         attribute = Attribute.numeric(name, edges, missing=missing, integer=p.is_whole, peeked=peeked)
-        return attribute, "numbers; the bins were chosen to span what was seen"
+        comment = "numbers; the bins were chosen to span what was seen"
+        return attribute, comment if missing else f"{comment}. {_no_level_for(attribute, 'absent values')}"
     return _propose_levels(name, p, common[:most_levels])
 
 
 def _propose_levels(name: str, p: _Profile, shown: Sequence[str]) -> tuple[Attribute, str]:
     absent = p.present < p.rows
     peeked = frozenset({"levels", "missing"} if absent else {"levels"})
+    levels: list[Any]
     if p.boolean == p.present:
-        return Attribute.categorical(name, [False, True], missing="missing" if absent else None, peeked=peeked), ""
-    levels: list[Any] = sorted(int(v) for v in shown) if p.whole == p.present else sorted(shown)
-    has_more = p.distinct > len(shown)
-    labels = {str(level) for level in levels}
-    missing = _free_label("missing", labels) if absent else None
-    other = _free_label("other", labels) if has_more else None
-    comment = f"the most frequent values; all others go to the level {other!r}" if has_more else ""
-    return Attribute.categorical(name, levels, missing=missing, other=other, peeked=peeked), comment
+        levels = [False, True]
+    else:
+        levels = sorted(int(v) for v in shown) if p.whole == p.present else sorted(shown)
+        if p.distinct > len(shown):
+            comment = "the most frequent values; all others go to the level {other!r}"
+            return _with_other(name, levels, absent=absent, peeked=peeked, comment=comment)
+    if len(levels) == 2 and not absent:
+        # Two answers are one bit, which many methods need; a third level would cost all of them for nothing seen.
+        attribute = Attribute.categorical(name, levels, peeked=peeked)
+        return attribute, _no_level_for(attribute, "absent and unlisted values")
+    return _with_other(name, levels, absent=absent, peeked=peeked, comment="")
 
 
-def _free_label(label: str, taken: set[str]) -> str:
-    while label in taken:
-        label = f"({label})"
-    return label
+def _with_other(
+    name: str, levels: Sequence[Any], *, absent: bool, peeked: frozenset[str], comment: str
+) -> tuple[Attribute, str]:
+    """Categories with a level for what is not listed, and one for absent values if there were any."""
+    taken = {level_text(level) for level in levels}
+    missing = free_label("missing", taken) if absent else None
+    other = free_label("other", taken)
+    attribute = Attribute.categorical(name, levels, missing=missing, other=other, peeked=peeked)
+    return attribute, comment.format(other=other)
+
+
+def _no_level_for(attribute: Attribute, what: str) -> str:
+    absent_to, _ = destinations(attribute)
+    return f"NOTE: {what} have no level of their own here, and would count as {absent_to}"
 
 
 def round_edges(low: float, high: float, middle: float, *, whole: bool) -> list[float]:
@@ -220,68 +234,3 @@ def _round_up(x: float) -> float:
         if step >= x:
             return step
     return float(f"1e{power + 1}")
-
-
-# -- checking ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A rule that rows break. ``rows`` is an exact count of private rows: for the curator only."""
-
-    column: str | None
-    rule: str
-    rows: int
-
-
-def check_rows(file: DelimitedFile, domain: Domain) -> list[Problem]:
-    """Which rules of the schema the rows break. Outside the guarantee; no value is ever part of the answer."""
-    problems = [Problem(None, f"a row {rule}", rows) for rule, rows in structure_problems(file).items()]
-    with file.connection() as connection:
-        for attribute in domain.attributes:
-            if attribute.name not in file.names:
-                problems.append(Problem(attribute.name, "is in the schema, but not in the first line of the file", 0))
-                continue
-            problems += _check_column(connection, file, attribute)
-    return problems
-
-
-def _check_column(connection: Any, file: DelimitedFile, attribute: Attribute) -> list[Problem]:
-    counts: dict[str, int] = {}
-    # With an explicit level for each, the encoding itself says which values are absent or outside.
-    missing, other = attribute.missing or _free_label("?", set(attribute.labels)), attribute.other or "\x00outside"
-    open_ended = replace(attribute, missing=missing, other=other, outside=other)
-    column = file.column(attribute.name)
-    result = connection.execute(f"SELECT {column}, count(*) FROM {file.source} GROUP BY 1", [file.pattern])
-    while batch := result.fetchmany(50_000):
-        codes = encode_column([value for value, _ in batch], open_ended)
-        for (value, rows), code in zip(batch, codes.tolist(), strict=True):
-            rule = _broken_rule(value, open_ended.labels[code], attribute, missing, other)
-            if rule:
-                counts[rule] = counts.get(rule, 0) + rows
-    return [Problem(attribute.name, rule, rows) for rule, rows in counts.items()]
-
-
-def _broken_rule(value: str | None, label: str, attribute: Attribute, missing: str, other: str) -> str:
-    """The rule that a value breaks, given the label it was encoded to; empty when the schema foresees it."""
-    where = "the nearest bin" if attribute.outside_code is None else f"the level {attribute.outside!r}"
-    if value is None:
-        return "" if attribute.missing else "has absent values, and the schema has no missing level for them"
-    number = _number(value) if attribute.is_numeric else None
-    if attribute.is_numeric and number is None and label in (missing, other):
-        absent = value == attribute.missing or (attribute.missing and value.strip().lower() in _ABSENT)
-        return "" if absent or attribute.other else "has values that are not numbers"
-    if label == other and attribute.other is None:
-        what = "numbers outside its edges" if attribute.is_numeric else "values that are none of its levels"
-        return f"has {what}; they would go to {where}"
-    if attribute.integer and number is not None and math.isfinite(number) and not number.is_integer():
-        return "has fractions, and the schema says whole numbers"
-    return ""
-
-
-def _number(text: str) -> float | None:
-    try:
-        x = float(text)
-    except ValueError:
-        return None
-    return None if math.isnan(x) else x

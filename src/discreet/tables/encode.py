@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import require_domain
 from ..domain import Domain, level_text
 from ..encoding import as_list, columns_of, encode_column
 from ..errors import InputError, SchemaError
@@ -32,6 +33,7 @@ def encode(rows: Any, domain: Domain | None = None, *, unit: str | None = None) 
             "rows need a schema: the levels of a column must be public knowledge, not read off private data. Write one "
             "with Domain.of({...}), or let `discreet schema draft data.csv` write a draft that marks what it peeked at"
         )
+    require_domain(domain)
     if isinstance(rows, np.ndarray) and rows.dtype.names is None:
         if rows.ndim != 2 or rows.shape[1] != len(domain) or unit is not None:
             raise InputError(

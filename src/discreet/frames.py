@@ -1,0 +1,45 @@
+"""Columns on their way out: as a frame of the library that people use, and as CSV. Only what is public comes here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+
+from .domain import level_text
+from .errors import InputError, did_you_mean
+
+BACKENDS = ("pandas", "polars", "pyarrow")
+
+
+def frame_of(columns: Mapping[str, Sequence[Any]], backend: str = "pandas") -> Any:
+    """A frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"`` with these columns."""
+    if backend not in BACKENDS:
+        raise InputError(
+            f"backend must be one of {', '.join(map(repr, BACKENDS))}; got {backend!r}"
+            + did_you_mean(str(backend), BACKENDS).partition("; known")[0]
+        )
+    try:
+        return nw.from_dict(dict(columns), backend=backend).to_native()  # type: ignore[arg-type]
+    except ModuleNotFoundError:
+        raise InputError(
+            f"{backend} is not installed; install it, or ask for another of {', '.join(BACKENDS)}"
+        ) from None
+
+
+def csv_text(value: object) -> str:
+    """A field of a CSV file: nothing for an absent value, and an empty text in quotes."""
+    if value is None:
+        return ""
+    text = level_text(value)
+    if text == "" or text != text.strip() or any(c in text for c in ',"\n\r'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """A name for a further column, which the columns there are may have already."""
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,209 @@
+"""A check of rows against a schema: which rules they break, and what will become of those that do.
+
+A tool for the curator, outside the guarantee. It names columns and rules, never a value.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..domain import Attribute, Domain
+from ..encoding import encode_column
+from ..schema import destinations, free_label
+from .delimited import DelimitedFile, is_unicode
+
+WORDS_FOR_ABSENT = ("na", "n/a", "nan", "null", "none", "?", "-", ".", "missing", "unknown")
+
+_SHORT = "has fewer fields than the first line; it is read as far as it goes, and what is missing counts as absent"
+_LONG = "has more fields than the first line; it is read as far as it goes, and the surplus is dropped"
+_NUL = "holds NUL characters; a value with them is none of the levels"
+_OPEN = "has a quote that is not closed, which swallows the rows after it; they will not be counted"
+_STRAY = "has text after a closing quote; it is read as far as it goes"
+_HUGE = (
+    "has a field larger than 128 KiB: if that is a quote that is not closed, it swallows the rows after it, and they "
+    "will not be counted; the check of quotes and fields ends there"
+)
+_NOT_UNICODE = "has text that is not UTF-8; rows with it will not be counted. Save the file as UTF-8"
+_NO_UNIT = "is empty in some rows; they will not be counted, as nobody knows whose they are"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A rule that rows break. ``rows`` is an exact count of private rows: for the curator only.
+
+    ``near`` of them hold a value that would be listed but for spaces or upper and lower case.
+    """
+
+    column: str | None
+    rule: str
+    rows: int
+    near: int = 0
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What a check found: rules that are broken, and what the schema foresees but the curator may want to know."""
+
+    problems: list[Problem] = field(default_factory=list)
+    remarks: list[Problem] = field(default_factory=list)
+
+
+def check_rows(file: DelimitedFile, domain: Domain, *, unit: str | None = None) -> list[Problem]:
+    """Which rules of the schema the rows break. Outside the guarantee; no value is ever part of the answer."""
+    return examine(file, domain, unit=unit).problems
+
+
+def examine(file: DelimitedFile, domain: Domain, *, unit: str | None = None) -> Examination:
+    """Which rules the rows break, and which values go to a level for others because they are not listed."""
+    if unit is not None:
+        file.require([unit], "unit column", credible=True)
+    read = [name for name in file.names if name in domain or name == unit]
+    found = Examination(_form_problems(file, read))
+    with file.connection() as connection:
+        if unit is not None:
+            query = f"SELECT count(*) FROM {file.source} WHERE {file.column(unit)} IS NULL"
+            (rows,) = connection.execute(query, [file.pattern]).fetchone() or (0,)
+            if rows:
+                found.problems.append(Problem(unit, _NO_UNIT, rows))
+        for attribute in domain.attributes:
+            if attribute.name in file.names:
+                _check_column(connection, file, attribute, found)
+            else:
+                rule = "is in the schema, but not in the first line of the file"
+                found.problems.append(Problem(attribute.name, rule, 0))
+    return found
+
+
+# -- the form of the file ----------------------------------------------------------------------------------------------
+
+
+class _Lines:
+    """The lines of a file, keeping those that were taken since the last look: a record may span several."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self._taken: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self._taken.append(line)
+            yield line
+
+    def taken(self) -> str:
+        text = "".join(self._taken)
+        self._taken.clear()
+        return text
+
+
+class _Quotes:
+    """Whether the quotes of a record are as they should be."""
+
+    def __init__(self, delimiter: str) -> None:
+        d = re.escape(delimiter)
+        blanks = "" if delimiter == " " else "[ ]*+"
+        one = rf'(?:"(?:[^"]++|"")*+"{blanks}|(?!")[^{d}\r\n]*+)'
+        self._sound = re.compile(rf"(?:{one}{d})*+")
+        self._whole = re.compile(rf"{one}[\r\n]*+")
+        self._open = re.compile(r'"(?:[^"]++|"")*+')
+
+    def rule(self, record: str) -> str:
+        """The rule that is broken, or nothing."""
+        sound = self._sound.match(record)
+        rest = record[sound.end() :] if sound else record
+        if self._whole.fullmatch(rest):
+            return ""
+        # Closed in a later line by the quote that was to open another field: just as bad as not at all.
+        runs_on = self._open.fullmatch(rest) or "\n" in rest.rstrip("\r\n") or "\r" in rest.rstrip("\r\n")
+        return _OPEN if runs_on else _STRAY
+
+
+def _form_problems(file: DelimitedFile, read: Iterable[str]) -> list[Problem]:
+    """Rules of the format that rows break. A field that is not UTF-8 matters in columns that are read."""
+    rules: Counter[str] = Counter()
+    not_unicode: Counter[str] = Counter()
+    positions = [(file.names.index(name), name) for name in read]
+    quotes = _Quotes(file.delimiter)
+    with open(file.path, encoding="utf-8-sig", newline="", errors="surrogateescape") as text:
+        lines = _Lines(text)
+        try:
+            for row in itertools.islice(csv.reader(lines, delimiter=file.delimiter, strict=False), 1, None):
+                record = lines.taken()
+                if not row:
+                    continue
+                if len(row) != len(file.names):
+                    rules[_SHORT if len(row) < len(file.names) else _LONG] += 1
+                if "\x00" in record:
+                    rules[_NUL] += 1
+                if '"' in record and (rule := quotes.rule(record)):
+                    rules[rule] += 1
+                if not record.isascii() and not is_unicode(record):
+                    not_unicode.update(name for i, name in positions if i < len(row) and not is_unicode(row[i]))
+        except csv.Error:
+            rules[_HUGE] += 1
+    problems = [Problem(None, f"a row {rule}", rows) for rule, rows in rules.items()]
+    return problems + [Problem(name, _NOT_UNICODE, rows) for name, rows in not_unicode.items()]
+
+
+# -- the values --------------------------------------------------------------------------------------------------------
+
+
+def _check_column(connection: Any, file: DelimitedFile, attribute: Attribute, found: Examination) -> None:
+    # With an explicit level for each, the encoding itself says which values are absent or outside.
+    missing = attribute.missing or free_label("?", attribute.labels)
+    other = attribute.other or "\x00outside"
+    open_ended = replace(attribute, missing=missing, other=other, outside=other)
+    listed = {label.strip().casefold() for label in attribute.labels}
+    broken: dict[tuple[str, bool], list[int]] = {}
+    column = file.column(attribute.name)
+    result = connection.execute(f"SELECT {column}, count(*) FROM {file.source} GROUP BY 1", [file.pattern])
+    while batch := result.fetchmany(50_000):
+        codes = encode_column([value for value, _ in batch], open_ended)
+        for (value, rows), code in zip(batch, codes.tolist(), strict=True):
+            label = open_ended.labels[code]
+            rule, foreseen = _rule(value, label, attribute, missing, other)
+            if rule:
+                counts = broken.setdefault((rule, foreseen), [0, 0])
+                counts[0] += rows
+                if label == other and not attribute.is_numeric and value.strip().casefold() in listed:
+                    counts[1] += rows
+    for (rule, foreseen), (rows, near) in broken.items():
+        (found.remarks if foreseen else found.problems).append(Problem(attribute.name, rule, rows, near))
+
+
+def _rule(value: str | None, label: str, attribute: Attribute, missing: str, other: str) -> tuple[str, bool]:
+    """The rule that a value breaks, given the label it was encoded to, and whether the schema foresees it."""
+    absent_to, outside_to = destinations(attribute)
+    if value is None:
+        rule = f"has absent values, and the schema has no missing level for them: absent values → {absent_to}"
+        return ("", True) if attribute.missing else (rule, False)
+    number = _number(value) if attribute.is_numeric else None
+    if attribute.is_numeric and number is None and label in (missing, other):
+        if value in (attribute.missing, attribute.other):
+            return "", True
+        if attribute.missing and value.strip().lower() in WORDS_FOR_ABSENT:
+            return "", True
+        text_to = absent_to if attribute.outside_code is None else outside_to
+        return f"has values that are not numbers: such values → {text_to}", attribute.other is not None
+    if label == other and value != attribute.other:
+        what, who = "values that are not listed", "unlisted values"
+        if attribute.is_numeric:
+            what, who = "numbers outside its edges", "numbers outside"
+        return f"has {what}: {who} → {outside_to}", attribute.other is not None
+    if attribute.integer and number is not None and math.isfinite(number) and not number.is_integer():
+        return "has fractions, and the schema says whole numbers", False
+    return "", True
+
+
+def _number(text: str) -> float | None:
+    try:
+        x = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(x) else x
