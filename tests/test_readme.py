@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,6 +39,31 @@ def test_commands_exist() -> None:
     from discreet.cli.app import app
 
     known = set(get_command(app).commands)  # type: ignore[attr-defined]
-    used = set(re.findall(r"^\./discreet (\w+)", "\n".join(blocks("sh")), re.MULTILINE))
+    used = set(re.findall(r"^\.{1,2}/discreet (\w+)", "\n".join(blocks("sh")), re.MULTILINE))
     assert used
     assert used <= known
+
+
+def test_the_tour_works_after_the_demonstration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from discreet.cli import run
+
+    (tour,) = [block for block in blocks("sh") if block.startswith("cd demo")]
+    lines = [shlex.split(line, comments=True) for line in tour.replace("\\\n", " ").splitlines()]
+    monkeypatch.chdir(tmp_path)
+    assert run(["demo", "--people", "500"]) == 0
+    monkeypatch.chdir(tmp_path / lines[0][1])
+    assert len(lines) > 5
+    for program, *arguments in lines[1:]:
+        assert program == "../discreet"
+        assert run(arguments) == 0, arguments
+
+
+def test_the_schema_of_the_documentation_is_one() -> None:
+    from discreet.domain import Attribute
+    from discreet.schema import parse_schema
+
+    text = (ROOT / "docs" / "schema.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert parse_schema(example).names == ("sex", "age", "number of rooms")
+    for key in Attribute.__dataclass_fields__:
+        assert key == "name" or f"| `{key}` |" in text

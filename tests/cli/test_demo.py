@@ -32,6 +32,7 @@ def commands(text):
 def test_it_ends_with_a_release_and_a_ledger(played):
     assert {p.name for p in Path("demo").iterdir()} == OWN
     assert load_schema("demo/schema.toml").peeked == {}
+    assert {a.outside for a in load_schema("demo/schema.toml").attributes} == {"no"}, "no unknown answer is a disease"
     released = Measurements.load("demo/tables.zip")
     assert released.is_release and released.release["budget"] == PureDP(1).to_dict()
     with Ledger.open("demo/ledger.db") as ledger:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import sqlite3
@@ -10,10 +11,12 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
+from discreet import networks
 from discreet.domain import Domain
 from discreet.io.archive import read_archive, write_archive
 from discreet.measurement import Measurement, Measurements, Noise
-from discreet.privacy.budget import PureDP
+from discreet.privacy.budget import ZCDP, PureDP
+from discreet.privacy.ledger import Ledger
 from discreet.privacy.unit import PrivacyUnit
 
 ASK = ["measure", "data.csv", "--schema", "schema.toml", "--table", "smoke", "--epsilon", "1"]
@@ -42,8 +45,9 @@ def test_verify_states_the_guarantee(released, discreet):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda h: h["measurements"][0].update(origin="exact"), "no guarantee"),
+        (lambda h: h["measurements"][0].update(origin="exact"), "does not claim to be a release"),
         (lambda h: h["measurements"][0].update(noise="none", scale=0), "no noise"),
+        (lambda h: h["measurements"][0].update(scale=0), "no noise"),
         (lambda h: h["release"].update(spent={"notion": "pure", "epsilon": "2"}), "more was spent"),
         (lambda h: h["release"].update(peeked={"smoke": ["levels"]}), "does not agree"),
         (lambda h: h["release"].pop("budget"), "no well-formed statement"),
@@ -72,9 +76,29 @@ def test_a_file_from_anywhere_does_not_drive_the_terminal(desk, discreet):
 
 def test_models_are_shown_and_do_not_pass_for_releases(desk, discreet):
     shutil.copy(str(files("discreet") / "data" / "asia.zip"), "asia.zip")
-    assert "8 columns" in discreet("show", "asia.zip").out
+    shown = discreet("show", "asia.zip").out
+    assert "a Bayesian network of 8 columns and 8 edges" in shown
     result = discreet("verify", "asia.zip")
-    assert result.code == 1 and "not a release" in result.out
+    assert result.code == 0 and "it is a Bayesian network\n" in result.out and "PROBLEM" not in result.out
+    for text in (shown, result.out):
+        assert "A model that is not a release: a public reference network" in text
+        assert "Origin: Bayesian-network repository" in text and "Licence: Creative Commons" in text
+
+
+@pytest.mark.parametrize("card", [None, {}, {"what": "a model of our patients"}, {"what": 7, "origin": ["x", 3]}])
+def test_a_model_of_unknown_origin_does_not_verify(desk, discreet, card):
+    networks.load("asia").with_card(card).save("m.zip")
+    result = discreet("verify", "m.zip")
+    assert result.code == 1 and "A model that is not a release: " in result.out and "PROBLEM" in result.out
+    assert discreet("show", "m.zip").code == 0
+
+
+def test_a_learned_model_states_its_guarantee(desk, discreet, released):
+    card = {**Measurements.load(released).release, "method": "by hand"}
+    networks.load("asia").with_card(card).save("m.zip")
+    for command in ("show", "verify"):
+        result = discreet(command, "m.zip")
+        assert result.code == 0 and "ε = 1 (pure DP) in total" in result.out and "Method: by hand" in result.out
 
 
 def test_ledger_create_and_show(desk, discreet):
@@ -99,3 +123,58 @@ def test_ledger_verify_finds_a_forged_entry(released, discreet):
     result = discreet("ledger", "verify", "ledger.db")
     assert result.code == 1
     assert "altered" in result.out
+
+
+def test_ledger_show_says_whom_it_protects(released, desk, discreet):
+    assert "protects: one row, add-remove" in discreet("ledger", "show", "ledger.db").out
+    with Ledger.create("new.db", ZCDP(1)) as ledger:
+        assert "protects" not in discreet("ledger", "show", "new.db").out, "not known before the first charge"
+        ledger.charge(ZCDP("0.1"), PrivacyUnit("patient", 5, "replace-one"))
+    assert "protects: all rows of one value of 'patient', replace-one" in discreet("ledger", "show", "new.db").out
+    state = json.loads(discreet("ledger", "show", "new.db", "--json").out)
+    assert state["unit"] == {"column": "patient", "relation": "replace-one"}
+
+
+def test_settlements_of_crumbs_are_not_printed(desk, discreet):
+    with Ledger.create("new.db", PureDP(3)) as ledger:
+        crumbs, half, nothing = (ledger.charge(PureDP(1), PrivacyUnit()) for _ in range(3))
+        ledger.settle(crumbs, PureDP("0.9999999999"))
+        ledger.settle(half, PureDP("0.5"))
+        ledger.settle(nothing, None)
+    shown = [line.split() for line in discreet("ledger", "show", "new.db").out.splitlines() if " settle " in line]
+    assert [line[-6:-4] for line in shown] == [["charge", "3"], ["charge", "4"]]
+    entries = json.loads(discreet("ledger", "show", "new.db", "--json").out)["entries"]
+    assert sum(e["kind"] == "settle" for e in entries) == 3, "nothing is kept from scripts"
+    assert "7 entries, whole" in discreet("ledger", "verify", "new.db").out
+    Ledger.create("empty.db", PureDP(1)).close()
+    assert "1 entry, whole" in discreet("ledger", "verify", "empty.db").out
+
+
+def test_tables_go_into_a_spreadsheet(desk, discreet):
+    ask = ["measure", "data.csv", "--schema", "schema.toml", "--epsilon", "2"]
+    assert discreet(*ask, "--table", "smoke,city", "--table", "age", "-o", "t.zip").code == 0
+    result = discreet("show", "t.zip", "--csv", "t.csv", "--level", "0.5")
+    assert result.code == 0 and "Wrote 2 tables, 10 cells, to t.csv; lower and upper are 50 % intervals" in result.out
+    with open("t.csv", encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert list(rows[0]) == ["table", "smoke", "city", "age", "count", "lower", "upper"]
+    released = Measurements.load("t.zip")
+    table = released.table(["smoke", "city"])
+    lower, upper = table.interval(0.5)
+    cell = next(r for r in rows if (r["smoke"], r["city"]) == ("no", "elsewhere"))
+    assert [float(cell[k]) for k in ("count", "lower", "upper")] == [table.values[1, 2], lower[1, 2], upper[1, 2]]
+    assert cell["table"] == "smoke × city" and cell["age"] == ""
+    ages = [r for r in rows if r["table"] == "age"]
+    assert [r["age"] for r in ages] == ["[0, 18)", "[18, 65)", "[65, 120]", "unknown"]
+    assert [int(r["count"]) for r in ages] == released.table(["age"]).counts.tolist()
+
+
+def test_columns_called_as_ours_are_kept_apart_in_a_spreadsheet(desk, discreet):
+    (desk / "schema.toml").write_text('[columns.count]\nlevels = ["=1+1", "a,b"]\n')
+    (desk / "data.csv").write_text("count,x\n=1+1,1\n")
+    ask = ["measure", "data.csv", "--schema", "schema.toml", "--table", "count", "--epsilon", "1", "-o", "t.zip"]
+    assert discreet(*ask).code == 0
+    assert discreet("show", "t.zip", "--csv", "t.csv", "--json").code == 0
+    with open("t.csv", encoding="utf-8-sig", newline="") as stream:
+        rows = list(csv.reader(stream))
+    assert rows[0] == ["table", "count", "(count)", "lower", "upper"] and rows[2][1] == "a,b"

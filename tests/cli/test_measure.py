@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 
 import duckdb
@@ -11,7 +12,7 @@ import pytest
 from command_desk import assert_discreet, contents
 
 from discreet.measurement import Measurements
-from discreet.privacy.budget import PureDP
+from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.ledger import Ledger
 from discreet.tables.delimited import DelimitedFile
 
@@ -55,6 +56,70 @@ def test_a_person_counts_as_often_as_allowed(desk, discreet):
     assert result.code == 0
     assert Measurements.load(desk / "t.zip")[0].counts.tolist() == [3, 2], "rows without a person do not count"
     assert Measurements.load(desk / "t.zip").release["unit"]["max_rows"] == 3
+
+
+def test_a_release_by_person_says_what_its_counts_are_of(desk, discreet):
+    said = (
+        "Counts at most 2 rows of each 'patient', chosen at random; intervals cover the noise, not the rows left out. "
+        "Rows without a 'patient' do not count."
+    )
+    by_person = [*ASK, "1", "--unit-column", "patient", "--max-rows", "2", "-o", "t.zip"]
+    for result in (discreet(*by_person, "--plan"), discreet(*by_person), discreet("show", "t.zip")):
+        assert result.code == 0 and said in result.out
+    assert said in discreet("verify", "t.zip").out
+    assert said in json.loads(discreet("show", "t.zip", "--json").out)["statement"]
+    assert "Counts at most" not in discreet(*ASK, "1").out
+    one = discreet(*ASK, "1", "--unit-column", "patient", "--max-rows", "1").out
+    assert "(at most 1 row)" in one and "at most 1 row of each 'patient'" in one
+    assert "from public knowledge" in " ".join(discreet("measure", "--help").out.replace("│", " ").split())
+
+
+def test_a_missing_file_is_said_before_there_is_a_plan(desk, discreet):
+    (desk / "data.csv").unlink()
+    result = discreet(*ASK, "1")
+    assert result.code == 4 and result.out == "" and "no file data.csv" in result.err
+
+
+@pytest.mark.parametrize(
+    ("budget", "weak"),
+    [
+        (["--epsilon", "10"], False),
+        (["--epsilon", "10.1"], True),
+        (["--epsilon", "11", "--delta", "1e-6"], True),
+        (["--rho", "1.5"], False),
+        (["--rho", "1.7"], True),
+    ],
+)
+def test_a_budget_that_hardly_protects_is_called_so(desk, discreet, budget, weak):
+    said = "protects hardly at all"
+    planned, done = discreet(*ASK[:-1], *budget, "--plan"), discreet(*ASK[:-1], *budget, "-o", "t.zip")
+    assert (said in planned.err) == (said in done.err) == (said in discreet("verify", "t.zip").out) == weak
+    assert ("can be published" in done.out) == (not weak)
+    assert (said in discreet("ledger", "create", "new.db", *budget).err) == weak
+
+
+def test_noise_is_never_called_exact(desk, discreet):
+    result = discreet(*ASK, "100000", "-o", "t.zip")
+    for text in (result.out, discreet("show", "t.zip").out):
+        assert "exact" not in text
+        assert "laplace noise, scale 1e-05, standard deviation below 1e-9" in text
+    assert discreet("verify", "t.zip").code == 0
+
+
+def test_zcdp_is_put_into_words_at_a_stated_delta(desk, discreet):
+    assert discreet(*ASK[:-1], "--rho", "0.1", "-o", "t.zip").code == 0
+    converted = ZCDP("0.1").to_approx("1e-6")
+    factor = math.exp(converted.epsilon)
+    for command in ("show", "verify"):
+        text = discreet(command, "t.zip").out
+        assert f"ρ = 0.1 (zCDP) in total. That is {converted}. Any one row" in text
+        assert f"more than {factor:.3g} times likelier, but for a chance of 1e-06" in text
+
+
+def test_too_many_cells_in_all_are_refused_in_words_of_the_command_line(desk, discreet, monkeypatch):
+    monkeypatch.setattr("discreet.privacy.calibration.LARGEST_DRAW", 6)
+    result = discreet(*ASK, "1", "--table", "age")
+    assert result.code == 5 and "10 cells together" in result.err and "Curator" not in result.err
 
 
 def test_the_plan_needs_no_data(desk, discreet):

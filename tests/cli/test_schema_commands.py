@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.schema import load_schema, parse_schema
+from discreet.tables.check import check_rows
 from discreet.tables.delimited import open_delimited, read_delimited
-from discreet.tables.draft import check_rows, draft_schema, round_edges
+from discreet.tables.draft import draft_schema, round_edges
 
 
 def drafted(tmp_path, text, **options):
@@ -62,6 +63,31 @@ def test_real_numbers_become_bins_even_when_few(tmp_path):
     attribute = drafted(tmp_path, column([0.5, 1.5, "NA"])).domain["x"]
     assert attribute.is_numeric and not attribute.integer
     assert attribute.missing == "missing"
+
+
+def test_more_than_two_categories_get_a_level_for_others(tmp_path):
+    """Neither an unlisted value nor an absent one may count as the first category."""
+    for values in (["a", "b", "c"], ["a"], [1, 2, 3], ["a", "b", '""'], ["true", "false", '""']):
+        attribute = drafted(tmp_path, column(values)).domain["x"]
+        assert attribute.other == attribute.outside == "other"
+        assert (attribute.missing == "missing") == ('""' in values)
+
+
+@pytest.mark.parametrize("values", [["yes", "no"], [0, 1], ["true", "false"]])
+def test_two_categories_stay_two_and_the_file_says_where_the_rest_goes(tmp_path, values):
+    draft = drafted(tmp_path, column(values))
+    first = draft.domain["x"].labels[0]
+    assert draft.domain["x"].size == 2 and draft.domain["x"].outside == first
+    note = (
+        f"# NOTE: absent and unlisted values have no level of their own here, and would count as {first}\n[columns.x]"
+    )
+    assert note in draft.text()
+
+
+def test_numbers_without_gaps_say_where_a_gap_would_go(tmp_path):
+    draft = drafted(tmp_path, column([0.5, 9.5, 3.25]))
+    assert "NOTE: absent values have no level of their own here, and would count as [0, 1)\n" in draft.text()
+    assert "NOTE" not in drafted(tmp_path, column([0.5, 9.5, "NA"])).text()
 
 
 def test_codes_with_leading_zeros_are_not_numbers(tmp_path):
@@ -146,7 +172,7 @@ def test_infinities_do_not_stretch_the_bins(tmp_path):
     draft = drafted(tmp_path, column([0.5, 9.5, "inf", "1e400", "-inf", "nan"]))
     assert draft.domain["x"].edges == tuple(range(11))
     (problem,) = check_rows(open_delimited(tmp_path / "rows.csv"), draft.domain)
-    assert (problem.rule, problem.rows) == ("has numbers outside its edges; they would go to the nearest bin", 3)
+    assert (problem.rule, problem.rows) == ("has numbers outside its edges: numbers outside → the nearest bin", 3)
 
 
 # -- the commands ------------------------------------------------------------------------------------------------------
@@ -167,9 +193,12 @@ def test_a_release_under_a_draft_says_so(desk, discreet):
     discreet("schema", "draft", "data.csv", "-o", "new.toml")
     ask = ["measure", "data.csv", "--schema", "new.toml", "--table", "smoke", "--epsilon", "1", "-o", "t.zip"]
     result = discreet(*ask)
-    assert "drafted by looking" in result.err
+    assert "drafted by looking" in result.err and "drafted by looking" in discreet(*ask, "--force", "--plan").err
+    assert "can be published" not in result.text
     for text in (result.out, discreet("verify", "t.zip").out, discreet("show", "t.zip").out):
         assert "Not protected: learned by looking at private data was smoke (levels)" in text
+        assert "contains levels learned by looking at private data, which are not protected" in text
+        assert "Do not publish it as it is. Write what is publicly known" in text
 
 
 def test_a_draft_is_there_completely_or_not_at_all(desk, discreet, monkeypatch):
@@ -186,13 +215,13 @@ def test_check_names_columns_and_rules_but_no_value(desk, discreet):
     result = discreet("schema", "check", "data.csv", "schema.toml")
     assert result.code == 1
     assert "outside the guarantee" in result.out.splitlines()[0]
-    assert "column 'smoke': has values that are none of its levels" in result.out
+    assert "column 'smoke': has values that are not listed: unlisted values → yes" in result.out
     assert "column 'age': has numbers outside its edges" in result.out
     assert "'city'" not in result.out, "it has a level for others"
-    assert "rows]" not in result.out
+    assert "row]" not in result.out
     assert_discreet(result.text)
     assert "maybe" not in result.text
-    assert "column 'age': has numbers outside its edges; they would go to the nearest bin [1 rows]" in (
+    assert "column 'age': has numbers outside its edges: numbers outside → the nearest bin [1 row]" in (
         discreet("schema", "check", "data.csv", "schema.toml", "--counts").out
     )
 
@@ -200,12 +229,22 @@ def test_check_names_columns_and_rules_but_no_value(desk, discreet):
 @pytest.mark.parametrize(
     ("row", "rule"),
     [
-        ("x,yes", "fewer fields"),
-        ("x,yes,1,north,Xochimilco", "more fields"),
-        ("x,,1,north", "column 'smoke': has absent values"),
-        ("x,yes,Xochimilco,north", "column 'age': has values that are not numbers"),
+        ("x,yes", "fewer fields than the first line; it is read as far as it goes"),
+        ("x,yes,1,north,Xochimilco", "more fields than the first line; it is read as far as it goes"),
+        (
+            "x,,1,north",
+            "column 'smoke': has absent values, and the schema has no missing level for them: absent values → yes",
+        ),
+        ("x,yes,Xochimilco,north", "column 'age': has values that are not numbers: such values → unknown"),
         ("x,yes,1,no\x00rth", "NUL"),
-        ("x,yes,1,\udcffXochimilco", "not UTF-8"),
+        ("x,yes,1,\udcffXochimilco", "column 'city': has text that is not UTF-8; rows with it will not be counted"),
+        ('x,yes,1,"Xochimilco\ny,no,2,south', "not closed, which swallows the rows after it; they will not be counted"),
+        (
+            'x,yes,1,"Xochimilco\ny,no,2,"south"',
+            "not closed, which swallows the rows after it; they will not be counted",
+        ),
+        ('x,yes,1,"Xochimilco' + "\ny,no,2,south" * 20_000, "swallows the rows after it, and they will not be counted"),
+        ('x,yes,1,"north"Xochimilco', "has text after a closing quote"),
     ],
 )
 def test_check_finds_each_rule(desk, discreet, row, rule):
@@ -235,3 +274,83 @@ def test_show_lists_columns_levels_and_peeks(desk, discreet):
     assert "[0, 18), [18, 65), [65, 120], unknown" in result.out
     assert "3 columns, 24 cells" in result.out
     assert json.loads(discreet("schema", "show", "schema.toml", "--json").out)["peeked"] == {}
+
+
+def test_the_file_explains_where_values_go(desk, discreet):
+    discreet("schema", "draft", "data.csv", "-o", "new.toml")
+    header = (desk / "new.toml").read_text().split("version = 1")[0]
+    assert "THE FIRST LEVEL" in header and "docs/schema.md" in header and 'Spaces and case matter: " M "' in header
+
+
+def test_show_says_where_absent_and_unlisted_values_go(desk, discreet):
+    (desk / "s.toml").write_text(
+        '[columns.income]\nedges = [0, 10000, 20000]\n[columns.b]\nlevels = ["x, y", " z"]\nmissing = "?"\n'
+    )
+    out = discreet("schema", "show", "s.toml").out
+    lines = {line.split()[0]: " ".join(line.split()) for line in out.splitlines() if line.strip()}
+    assert lines["column"].endswith("absent values → unlisted values → peeked")
+    assert lines["income"].endswith("[0, 10000) the nearest bin —")
+    assert '"x, y", " z", ? ? ? —' in lines["b"], "a level with a comma or a space stands in quotes"
+
+
+def test_one_is_not_many(desk, discreet):
+    (desk / "s.toml").write_text("[columns.age]\nlevels = [1]\n")
+    (desk / "d.csv").write_text("age,b\n1,x\n1,x\n1,y\n")
+    assert "1 column, 1 cell in all." in discreet("schema", "show", "s.toml").out
+    out = discreet("schema", "check", "d.csv", "s.toml").out
+    assert "1 column of the file is not in the schema; it is never read." in out and "the 1 column of s.toml" in out
+    (desk / "d.csv").write_text("age\n1\n")
+    assert "a draft of 1 column to" in discreet("schema", "draft", "d.csv", "-o", "n.toml").out
+
+
+def test_check_counts_what_is_not_listed_and_what_is_but_for_case(desk, discreet):
+    (desk / "s.toml").write_text('[columns.sex]\nlevels = ["M", "F"]\nother = "other"\n')
+    (desk / "d.csv").write_text('sex,b\nM,1\n" M ",1\nm,1\nXochimilco,1\nother,1\n')
+    result = discreet("schema", "check", "d.csv", "s.toml", "--counts")
+    assert result.code == 0, "the schema foresees them"
+    said = "column 'sex': has values that are not listed: unlisted values → other"
+    assert f"{said} [3 rows, 2 of them listed but for spaces or case]" in result.out
+    assert "Spaces and case matter" in result.out
+    plain = discreet("schema", "check", "d.csv", "s.toml")
+    assert "some are listed but for spaces or case" in plain.out and "3 rows" not in plain.out
+    found = json.loads(discreet("schema", "check", "d.csv", "s.toml", "--counts", "--json").out)
+    assert found["problems"] == [] and found["remarks"][0]["rows_but_for_spaces_or_case"] == 2
+    assert_discreet(result.text + plain.text)
+    (desk / "d.csv").write_text("sex,b\nM,1\nother,1\n")
+    assert "Spaces" not in discreet("schema", "check", "d.csv", "s.toml", "--counts").out
+
+
+def test_check_finds_rows_without_a_unit(desk, discreet):
+    (desk / "data.csv").write_text('patient,smoke,age,city\na,yes,1,north\n,no,2,south\n"",no,2,south\n')
+    assert discreet("schema", "check", "data.csv", "schema.toml").code == 0
+    result = discreet("schema", "check", "data.csv", "schema.toml", "--unit-column", "patient", "--counts")
+    assert result.code == 1
+    assert (
+        "column 'patient': is empty in some rows; they will not be counted" in result.out and "[2 rows]" in result.out
+    )
+    assert "not in the schema" not in result.out, "the unit column is read"
+    wrong = discreet("schema", "check", "data.csv", "schema.toml", "--unit-column", "patiant")
+    assert wrong.code == 2 and "did you mean 'patient'" in wrong.err
+
+
+def test_bytes_in_a_column_that_is_not_read_do_no_harm(desk, discreet):
+    rows = b"patient,smoke,age,city\na,yes,1,north\n\xff\xfe,no,2,south\n"
+    (desk / "data.csv").write_bytes(rows)
+    assert discreet("schema", "check", "data.csv", "schema.toml").code == 0
+    assert discreet("schema", "check", "data.csv", "schema.toml", "--unit-column", "patient").code == 1
+
+
+@pytest.mark.parametrize("field", ['"no""rth"', '"north" ', '"no,rth"', '"no\nrth"', 'no"rth', '""', "'north"])
+def test_sound_quotes_are_not_complained_about(desk, discreet, field):
+    (desk / "data.csv").write_text(f"patient,smoke,age,city\na,yes,1,{field}\n{field},no,2,south\n")
+    result = discreet("schema", "check", "data.csv", "schema.toml")
+    assert "quote" not in result.out and "fields" not in result.out, result.out
+
+
+def test_check_takes_the_schema_as_other_commands_do(desk, discreet):
+    by_place, by_name = (
+        discreet("schema", "check", "data.csv", *s) for s in (["schema.toml"], ["--schema", "schema.toml"])
+    )
+    assert by_place.out == by_name.out and by_place.code == by_name.code == 1
+    assert "keep one" in discreet("schema", "check", "data.csv", "schema.toml", "--schema", "other.toml").err
+    assert "name the schema" in discreet("schema", "check", "data.csv").err

@@ -177,6 +177,15 @@ def test_loopy_when_asked_says_so(truth: MarkovRandomField, measured: Measuremen
     assert model.card["inference"] == "loopy"
 
 
+@pytest.mark.parametrize("kind", PRIVATE)
+def test_without_a_domain_the_columns_may_come_in_another_order(kind: type[FieldLearner]) -> None:
+    truth = generators.dirichlet(4, [(0, 3), (1, 3), (1, 2)], levels=[2, 3, 4, 5], random_state=1)
+    done = NoiseAwareField(truth.cliques).measure(Curator(table_of(truth, 50_000, 1), budget=PureDP(5)))
+    assert done.domain.names != truth.domain.names
+    learner = CollectiveField(truth.cliques, iterations=10) if kind is CollectiveField else kind(truth.cliques)
+    assert truth.kl(learner.estimate(done)) < 0.02
+
+
 # -- collective graphical models -------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,9 @@ private value, and nothing is spent or half written."""
 from __future__ import annotations
 
 import gzip
+import shutil
 import zipfile
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -51,6 +53,10 @@ def spend(amount, unit=None):
     return prepare
 
 
+def a_ledger(total):
+    return lambda desk: Ledger.create(desk / "l", total).close()
+
+
 def a_release(desk):
     domain = Domain.of({"smoke": ["yes", "no"]})
     release = Measurements(
@@ -58,6 +64,10 @@ def a_release(desk):
         {"budget": PureDP(1).to_dict(), "unit": PrivacyUnit().to_dict(), "spent": PureDP(1).to_dict(), "peeked": {}},
     )
     release.save(desk / "tables.zip")
+
+
+def a_model(desk):
+    shutil.copy(str(files("discreet") / "data" / "asia.zip"), desk / "asia.zip")
 
 
 def a_damaged_release(desk):
@@ -82,7 +92,7 @@ CATALOGUE = {
     # -- names
     "wrong column": (asking(table="smok"), WRONG_USE, ["'smok'", "did you mean 'smoke'"]),
     "wrong second column": (asking(table="smoke,agee"), WRONG_USE, ["'agee'", "did you mean 'age'"]),
-    "column twice in a table": (asking(table="smoke,smoke"), WRONG_USE, ["smoke", "once"]),
+    "column twice in a table": (asking(table="smoke,smoke"), WRONG_USE, ["a table names each column once", "'smoke'"]),
     "table twice": (asking("--table", "age,smoke", table="smoke,age"), WRONG_USE, ["smoke,age", "twice", "once"]),
     "empty table": (asking(table=""), WRONG_USE, ["--table", "a,b"]),
     "trailing comma": (asking(table="smoke,"), WRONG_USE, ["'smoke,'", "a,b"]),
@@ -102,17 +112,19 @@ CATALOGUE = {
     "delta of one": (asking("--delta", "1"), WRONG_USE, ["delta", "below 1"]),
     "negative delta": (asking("--delta", "-0.1"), WRONG_USE, ["delta", "positive"]),
     "no budget": (asking(epsilon=None), WRONG_USE, ["budget", "--epsilon 1", "--rho"]),
-    "weights for other tables": (asking("--weights", "1,2"), WRONG_USE, ["1,2", "1 tables"]),
+    "weights for other tables": (asking("--weights", "1,2"), WRONG_USE, ["1,2", "2 numbers for 1 table;"]),
     "weight zero": (asking("--weights", "0"), WRONG_USE, ["weights", "zero"]),
     "weight negative": (asking("--weights=-1"), WRONG_USE, ["weights", "non-negative"]),
     "weight in words": (asking("--weights", "much"), WRONG_USE, ["weight", "'much'"]),
     "unknown noise": (asking("--noise", "uniform"), WRONG_USE, ["'uniform'", "laplace"]),
-    "gaussian noise for pure DP": (asking("--noise", "gaussian"), REFUSED, ["Gaussian", "laplace"]),
+    "gaussian noise for pure DP": (
+        asking("--noise", "gaussian"), REFUSED, ["Gaussian", "--delta", "--rho", "--noise laplace"],
+    ),
     "impossible level": (asking("--level", "90"), WRONG_USE, ["--level", "90", "between 0 and 1"]),
     # -- units
     "rows without unit": (asking("--max-rows", "3"), WRONG_USE, ["--max-rows 3", "--unit-column"]),
     "unit without rows": (asking("--unit-column", "patient"), WRONG_USE, ["patient", "--max-rows"]),
-    "no rows at all": (asking("--unit-column", "patient", "--max-rows", "0"), WRONG_USE, ["max_rows", "0"]),
+    "no rows at all": (asking("--unit-column", "patient", "--max-rows", "0"), WRONG_USE, ["--max-rows", "0"]),
     "unknown relation": (asking("--relation", "swap"), WRONG_USE, ["'swap'", "add-remove", "replace-one"]),
     "unit column not in the file": (
         asking("--unit-column", "patiant", "--max-rows", "2"), WRONG_USE, ["'patiant'", "did you mean 'patient'"],
@@ -160,13 +172,23 @@ CATALOGUE = {
     "wrong delimiter": (asking("--delimiter", ";;"), WRONG_USE, ["delimiter", "';;'"]),
     # -- ledgers
     "no ledger": (asking(ledger="no.db"), FILE, ["no.db", "ledger create no.db"]),
-    "ledger exhausted": (asking(), REFUSED, ["ε = 3", "does not suffice"], spend(PureDP("2.5"))),
+    "ledger exhausted": (asking(), REFUSED, ["does not suffice", "asked for ε = 1,", "left is ε = 0.5", "ε = 3"], spend(PureDP("2.5"))),
     "ask for more than the ledger has": (asking(epsilon="4"), REFUSED, ["ε = 3", "does not suffice"]),
     "ledger of another unit": (
-        asking(), REFUSED, ["one row", "patient", "ledger of its own"], spend(PureDP(1), PrivacyUnit("patient", 5)),
+        asking(), REFUSED, ["one row", "patient", "one unit for one body of data"], spend(PureDP(1), PrivacyUnit("patient", 5)),
     ),
     "ledger of another relation": (asking("--relation", "replace-one"), REFUSED, ["replace-one"], spend(PureDP(1))),
-    "ledger of another notion": (asking("--rho", "0.1", epsilon=None), REFUSED, ["pure", "zCDP"]),
+    "ledger of another notion": (asking("--rho", "0.1", epsilon=None), REFUSED, ["pure ε", "--epsilon instead of --rho", "a ledger with --rho"]),
+    "delta on a pure ledger": (
+        asking("--delta", "1e-6"), REFUSED, ["pure ε", "drop --delta", "a ledger with --epsilon and --delta"],
+    ),
+    "rho on an (ε, δ) ledger": (
+        asking("--rho", "0.1", epsilon=None, ledger="l"), REFUSED, ["(ε, δ)", "--epsilon (and --delta) instead of --rho"],
+        a_ledger(ApproxDP(1, 1e-6)),
+    ),
+    "delta on a zCDP ledger": (
+        asking("--delta", "1e-6", ledger="l"), REFUSED, ["zCDP", "--epsilon without --delta"], a_ledger(ZCDP(1)),
+    ),
     "ledger is no ledger": (asking(ledger="l"), FILE, ["ledger l:", "not a database"], write("l", ROWS)),
     "ledger is a folder": (asking(ledger="f"), FILE, ["f"], folder("f")),
     "ledger exists": (["ledger", "create", "ledger.db", "--epsilon", "9"], FILE, ["ledger.db", "never overwritten"]),
@@ -191,6 +213,10 @@ CATALOGUE = {
     "show a folder": (["show", "f"], FILE, ["f is a folder"], folder("f")),
     "show a damaged file": (["show", "tables.zip"], FILE, ["tables.zip"], a_damaged_release),
     "verify no file": (["verify", "no.zip"], FILE, ["no.zip"]),
+    "spreadsheet over a file": (["show", "tables.zip", "--csv", "data.csv"], FILE, ["data.csv", "--force"], a_release),
+    "spreadsheet of a model": (["show", "asia.zip", "--csv", "t.csv"], WRONG_USE, ["asia.zip", "model"], a_model),
+    "schema twice": (["schema", "check", "data.csv", "schema.toml", "--schema", "b.toml"], WRONG_USE, ["keep one"]),
+    "schema to check against": (["schema", "check", "data.csv"], WRONG_USE, ["name the schema"]),
     # -- the rest
     "audit no pairs": (["audit", "--schema", "schema.toml", "--pairs", "0"], WRONG_USE, ["--pairs", "0"]),
     "audit a wrong column": (["audit", "--schema", "schema.toml", "--table", "ag"], WRONG_USE, ["'ag'", "'age'"]),
@@ -216,6 +242,8 @@ def test_bad_command(name, desk, discreet):
         assert fragment in result.err, result.err
     assert_discreet(result.text)
     assert contents(desk) == before, "something was written or spent"
+    for word in ("clique", "PureDP", "ZCDP(", "ApproxDP", "noise=", "max_rows"):
+        assert word not in result.text, "said in Python, not in options"
 
 
 def test_a_damaged_release_does_not_verify(desk, discreet):

@@ -49,19 +49,18 @@ class NoisyTables:
     def of(cls, field: Field, measurements: Measurements) -> NoisyTables:
         """One measurement for each clique of the model, the first there is."""
         y, reach, variance = {}, {}, {}
-        found = {m.clique: m for m in reversed(measurements) if m.clique is not None}
-        inside = [set(c) for c in found]
+        found = {frozenset(m.clique): m for m in reversed(measurements) if m.clique is not None}
         for clique in field.cliques:
-            m = found.get(clique)
+            m = found.get(frozenset(clique))
             shape = tuple(field.domain[n].size for n in clique)
-            if m is None and any(set(clique) < other for other in inside):
+            if m is None and any(set(clique) < other for other in found):
                 # Its potential is part of the larger clique's, so it needs none of its own.
                 y[clique], reach[clique], variance[clique] = np.zeros(shape), 0.0, 0.0
                 continue
-            if m is None:
-                raise InputError(f"no table of {clique} was measured; there are {list(found)}")
+            if m is None or m.clique is None:
+                raise InputError(f"no table of {clique} was measured; there are {list(measurements.cliques)}")
             scale = m.noise.scale * float(m.grid)
-            y[clique] = m.values
+            y[clique] = m.values.transpose([m.clique.index(n) for n in clique])
             reach[clique] = 0.0 if m.noise.kind == "gaussian" else 1 / scale if scale else np.inf
             variance[clique] = m.standard_deviation**2 if m.noise.kind == "gaussian" else 0.0
         total = estimated_total(measurements)

@@ -146,8 +146,9 @@ def on_cliques(cliques: Sequence[Clique], tables: Mapping[Clique, tuple[Array, f
             )
         home = min(homes, key=lambda t: tables[t][0].size)
         values, variance = tables[home]
-        away = tuple(i for i, n in enumerate(home) if n not in clique)
-        table = values.sum(axis=away)
+        kept = [n for n in home if n in clique]
+        table = values.sum(axis=tuple(i for i, n in enumerate(home) if n not in clique))
+        table = table.transpose([kept.index(n) for n in clique])
         # Margins of cells with equal and nearly independent errors.
         out[clique] = (table, variance * (values.size / table.size))
     return out

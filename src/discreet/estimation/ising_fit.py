@@ -207,8 +207,7 @@ def significant_pairs(
         return [], False
     i, j = _index(pairs)
     size, strength = np.abs(z[i, j]), np.abs(A[i, j])
-    null_share = float((size < 1).mean()) / 0.683
-    dense = most is None and least == 0 and null_share < 0.5 and len(pairs) > 3
+    dense = most is None and least == 0 and mostly_real(size < 1, 0.683)
     cut = math.sqrt(2 * math.log(max(len(pairs), 2))) + 0.5
     if most is not None:
         cut = min(cut, BOUNDED_CUT)
@@ -220,6 +219,15 @@ def significant_pairs(
         keep = np.zeros(len(pairs), dtype=bool)
         keep[order[:most]] = True
     return [pair for pair, kept in zip(pairs, keep, strict=True) if kept], dense
+
+
+def mostly_real(small: NDArray[np.bool_], probability: float) -> bool:
+    """Whether clearly more than half of many estimates are of something: far fewer of them are small than there would
+    be if half were noise, of which this part is small."""
+    m = len(small)
+    expected = 0.5 * m * probability
+    slack = 1.5 * math.sqrt(expected * (1 - probability))
+    return m > 3 and float(small.sum()) < expected - slack
 
 
 def project_width(A: Array, theta: Array, width: float) -> tuple[Array, Array]:

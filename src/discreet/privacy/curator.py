@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from .._version import __version__
-from ..domain import Domain
 from ..errors import BudgetError, InputError
 from ..measurement import Measurement, Measurements, Noise, Origin
 from ..tables.base import IntArray, Table
-from .accounting import Accountant, Cost
-from .budget import ZCDP, Amount, ApproxDP, Budget, PureDP, exact
+from .account import Account
+from .accounting import Cost
+from .budget import ZCDP, Amount, ApproxDP, Budget, PureDP
 from .calibration import (
     NoiseChoice,
     SelectionChoice,
@@ -56,7 +53,7 @@ class Vote:
     threshold: int | None
 
 
-class Curator:
+class Curator(Account):
     """Holds a table and a budget; answers queries with noise, and refuses when the budget is gone.
 
     Parameters
@@ -100,11 +97,7 @@ class Curator:
                 f"a curator holds a table of encoded rows, got a {type(table).__name__}; make one with "
                 "encode(rows, domain)"
             )
-        if budget is None:
-            raise BudgetError("a curator needs a budget: PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ)")
-        if not isinstance(budget, Budget):
-            raise BudgetError(f"budget must be PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ), got {budget!r}")
-        self.unit = unit or PrivacyUnit()
+        super().__init__(budget, unit or PrivacyUnit(), table.domain, ledger, delta_for_tests, purpose)
         if self.unit.column is not None and table.unit_column != self.unit.column:
             raise InputError(
                 f"the unit is the column {self.unit.column!r}, but the table was made with "
@@ -113,21 +106,10 @@ class Curator:
             )
         if public_size is not None and (type(public_size) is not int or public_size < 0):
             raise InputError(f"public_size must be a whole number of records, got {public_size!r}")
-        self.budget = budget
-        self.domain: Domain = table.domain
         self.public_size = public_size
-        self.purpose = purpose
         self._source = table
         self._prepared: Table | None = None
         self._gateway: Gateway = gateway or SecureGateway()
-        self._accountant = Accountant(budget, delta_for_tests=exact(delta_for_tests, "delta_for_tests"))
-        self._ledger = ledger
-        self._charge: int | None = None
-        self._parent: Curator | None = None
-        self._closed = False
-        self._lock = threading.RLock()
-        self._process = os.getpid()
-        self._steps: list[dict[str, Any]] = []
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -312,23 +294,6 @@ class Curator:
         winner = max(sorted(released), key=lambda b: released[b]) if released else None
         return Vote(winner, released, call.threshold)
 
-    # -- the account -------------------------------------------------------------------------------------------------
-
-    @property
-    def spent(self) -> Budget | None:
-        """What was spent so far; None for nothing."""
-        return self._accountant.spent
-
-    @property
-    def remaining(self) -> Budget | None:
-        """What is left to spend; None for nothing."""
-        return self._accountant.remaining
-
-    @property
-    def steps(self) -> tuple[Mapping[str, Any], ...]:
-        """What was asked and paid for, in order. Public."""
-        return tuple(self._steps)
-
     def statement(self) -> dict[str, Any]:
         """The public facts that go with everything released: who is protected, how far, and what was peeked at."""
         return {
@@ -344,25 +309,8 @@ class Curator:
         }
 
     def close(self) -> None:
-        """Write the steps to the ledger and give back what was not used. Afterwards nothing can be asked."""
-        with self._root._lock:  # an answer on its way in another thread is booked before, or refused after
-            if self._closed:
-                return
-            self._closed = True
-            self._prepared = None
-            if self._ledger is None or self._charge is None or self._parent is not None or self._is_forked:
-                return
-            self._ledger.record_steps(self._charge, [dict(s) for s in self._steps])
-            used = self._accountant.spent
-            # An (ε, δ) charge stays whole: its δ cannot be divided afterwards.
-            if used != self.budget and not isinstance(self.budget, ApproxDP):
-                self._ledger.settle(self._charge, used)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+        super().close()
+        self._prepared = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.domain)} columns, unit {self.unit}, budget {self.budget})"
@@ -380,60 +328,6 @@ class Curator:
             else:
                 self._prepared = self._source.without_persons()
         return self._prepared
-
-    def _share(self, share: Budget | None) -> Budget:
-        self._check_open()
-        if share is None:
-            share = self.remaining
-            if share is None:
-                raise BudgetError(f"the budget is gone: {self.budget} was the total")
-        if not isinstance(share, Budget):
-            raise BudgetError(f"a share is PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ), got {share!r}")
-        return share
-
-    def _check_open(self) -> None:
-        if self._closed or self._root._closed:
-            raise BudgetError("this curator is closed; open another one with a budget of its own")
-        if self._is_forked:
-            raise BudgetError("this curator belongs to another process, and so does its budget; open one here")
-
-    @property
-    def _is_forked(self) -> bool:
-        """A copy in a forked process would spend the same budget again."""
-        return os.getpid() != self._process
-
-    def _check(self, costs: Sequence[Cost]) -> None:
-        """Refuse before any data is touched."""
-        trial = Accountant(
-            self._accountant.total,
-            delta_for_tests=self._accountant.delta_for_tests,
-            spending=self._accountant.spending,
-        )
-        trial.charge(*costs)
-        root = self._root
-        if root._charge is None and root._ledger is not None:
-            root._ledger.check(root.budget, root.unit)
-
-    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> None:
-        """Book the step; the first one charges the whole budget to the ledger, durably. Noise is drawn after this."""
-        root = self._root
-        with root._lock:  # threads may ask one curator, or several blocks of one
-            self._check_open()
-            root._reserve()
-            self._accountant.charge(*costs)
-            self._steps.append(dict(step))
-            if root is not self:
-                root._steps.append({"in": "block or sample", **step})
-
-    @property
-    def _root(self) -> Curator:
-        """The curator that stands in the ledger: this one, or the one whose block or sample this is."""
-        return self if self._parent is None else self._parent._root
-
-    def _reserve(self) -> None:
-        if self._charge is None and self._ledger is not None:
-            details = {"purpose": self.purpose, "domain": self.domain.fingerprint}
-            self._charge = self._ledger.charge(self.budget, self.unit, details)
 
     def _child(self, table: Table, budget: Budget, gateway: Gateway) -> Curator:
         child = Curator(table, self.unit, budget, gateway=gateway, purpose=self.purpose)

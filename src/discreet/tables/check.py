@@ -6,7 +6,6 @@ A tool for the curator, outside the guarantee. It names columns and rules, never
 from __future__ import annotations
 
 import csv
-import itertools
 import math
 import re
 from collections import Counter
@@ -132,10 +131,11 @@ def _form_problems(file: DelimitedFile, read: Iterable[str]) -> list[Problem]:
     quotes = _Quotes(file.delimiter)
     with open(file.path, encoding="utf-8-sig", newline="", errors="surrogateescape") as text:
         lines = _Lines(text)
+        reader = csv.reader(lines, delimiter=file.delimiter, strict=False)
         try:
-            for row in itertools.islice(csv.reader(lines, delimiter=file.delimiter, strict=False), 1, None):
+            for number, row in enumerate(reader):
                 record = lines.taken()
-                if not row:
+                if number == 0 or not row:  # the names, or a blank line
                     continue
                 if len(row) != len(file.names):
                     rules[_SHORT if len(row) < len(file.names) else _LONG] += 1

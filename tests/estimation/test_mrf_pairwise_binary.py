@@ -1,0 +1,145 @@
+"""Pairwise models and binary fields of higher order: accuracy, recovery, edge cases, audits."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from mrf_cases import BUDGETS, UNITS, sampled, table_of
+
+from discreet.audit import audit_replay, failures
+from discreet.domain import Domain
+from discreet.errors import CostError, InputError, NotAReleaseError
+from discreet.estimation.binary_learner import BinaryMRFLearner
+from discreet.estimation.pairwise_learner import PairwiseLearner, contrasts
+from discreet.models import generators
+from discreet.privacy.budget import ZCDP
+from discreet.privacy.curator import Curator, ExactCurator
+
+MIXED = Domain.of({"a": 2, "b": 3, "c": 2})
+BINARY = Domain.of({"a": 2, "b": 2, "c": 2})
+
+
+def pairwise_error(found, truth):
+    pairs = combinations(truth.domain.names, 2)
+    return max(np.abs(found.weights(a, b) - truth.weights(a, b)).max() for a, b in pairs)
+
+
+def binary_error(found, truth):
+    keys = {*found.coefficients, *truth.coefficients}
+    return max(abs(found.coefficients[k] - truth.coefficients[k]) for k in keys)
+
+
+# -- pairwise --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_pairwise_accuracy(relation):
+    model = generators.pairwise(7, generators.chain(7), levels=[2, 3, 4, 3, 2, 3, 3], weight=0.6, field=0.3, random_state=1)
+    curator = Curator(sampled(model, 20_000, 1), UNITS[relation], ZCDP(0.1))
+    found = PairwiseLearner().fit(curator)
+    assert found.edges == model.edges
+    assert pairwise_error(found, model) < 0.12
+    assert max(np.abs(found.Theta[n] - found.Theta[n].mean() - model.Theta[n] + model.Theta[n].mean()).max()
+               for n in model.domain) < 0.12  # fmt: skip
+    assert curator.remaining is None
+
+
+def test_pairwise_exact_fit_is_maximum_likelihood(tmp_path):
+    model = generators.pairwise(4, generators.dense(4), levels=3, weight=0.5, random_state=2)
+    table = sampled(model, 50_000, 2)
+    found = PairwiseLearner().fit(ExactCurator(table))
+    counts = table.count([("x0", "x3")])[0] / 50_000
+    assert np.abs(found.marginal(["x0", "x3"]).probabilities - counts).max() < 1e-4  # moments match
+    with pytest.raises(NotAReleaseError):
+        found.save(tmp_path / "m.zip")
+
+
+def test_pairwise_edge_bound():
+    model = generators.pairwise(6, generators.chain(6), levels=3, weight=0.7, random_state=3)
+    found = PairwiseLearner(max_edges=5).fit(Curator(sampled(model, 8000, 3), None, ZCDP(0.1)))
+    assert found.edges == model.edges
+
+
+def test_contrasts_are_centred_and_orthonormal():
+    for k in (1, 2, 5):
+        B = contrasts(k)
+        assert B.shape == (k, k - 1)
+        assert np.allclose(B.sum(axis=0), 0) and np.allclose(B.T @ B, np.eye(k - 1))
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("sizes", [(3,), (2, 3), (1, 2, 3)])
+def test_pairwise_hardly_anything(rows, sizes):
+    domain = Domain.of({f"x{i}": k for i, k in enumerate(sizes)})
+    found = PairwiseLearner().fit(Curator(table_of(np.zeros((rows, len(sizes)), dtype=int), domain), None, ZCDP(0.1)))
+    assert all(np.isfinite(t).all() for t in found.Theta.values())
+
+
+def test_pairwise_plan():
+    plan = PairwiseLearner().plan(MIXED, UNITS["add-remove"], ZCDP(0.1), 1e4)
+    assert sum(t.share for t in plan.tables) == pytest.approx(1)
+    assert plan.tables[0].noise.scale == pytest.approx((3 / (2 * 0.05)) ** 0.5)  # √(p(p−1)/2) for all tables together
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("unit", UNITS)
+def test_pairwise_audit(unit, budget):
+    assert not failures(audit_replay(PairwiseLearner().fit, MIXED, UNITS[unit], BUDGETS[budget], count=12))
+
+
+def test_pairwise_audit_catches_a_bound_taken_from_the_rows():
+    def careless(curator):
+        rows = int(curator._rows.count([()])[0])  # the number of records, without paying
+        return PairwiseLearner(max_edges=rows % 2).fit(curator)
+
+    assert failures(audit_replay(careless, MIXED, UNITS["add-remove"], BUDGETS["zcdp"], count=30))
+
+
+# -- binary ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_binary_accuracy(relation):
+    model = generators.binary(10, [(0, 1, 2), (3, 4, 5), (5, 6), (7, 8), (9,)], weight=0.4, random_state=1)
+    curator = Curator(sampled(model, 20_000, 1), UNITS[relation], ZCDP(0.1))
+    found = BinaryMRFLearner(3).fit(curator)
+    assert binary_error(found, model) < 0.06
+    assert {I for I in found.coefficients if len(I) > 1} == {I for I in model.coefficients if len(I) > 1}
+    assert curator.remaining is None
+
+
+def test_binary_frank_wolfe():
+    model = generators.binary(8, [(0, 1, 2), (3, 4, 5), (6, 7)], weight=0.5, random_state=1)
+    curator = Curator(sampled(model, 20_000, 1), None, ZCDP(0.5))
+    found = BinaryMRFLearner(3, method="frank_wolfe", width=1.0, max_terms=3).fit(curator)
+    assert {I for I in found.coefficients if len(I) > 1} == set(model.coefficients)
+    assert binary_error(found, model) < 0.25
+
+
+def test_binary_bounds_and_refusals():
+    model = generators.binary(6, [(0, 1, 2), (3, 4)], weight=0.5, random_state=1)
+    table = sampled(model, 5000, 1)
+    found = BinaryMRFLearner(3, max_terms=2).fit(Curator(table, None, ZCDP(0.1)))
+    assert {I for I in found.coefficients if len(I) > 1} == set(model.coefficients)
+    wide = Domain.of({f"x{i}": 2 for i in range(25)})
+    with pytest.raises(CostError, match="frank_wolfe"):
+        BinaryMRFLearner(3, method="moments").plan(wide, UNITS["add-remove"], ZCDP(0.1))
+    assert "frank_wolfe" in BinaryMRFLearner(3).plan(wide, UNITS["add-remove"], ZCDP(0.1)).method
+    with pytest.raises(InputError, match="order"):
+        BinaryMRFLearner(0)
+
+
+@pytest.mark.parametrize("method", ["moments", "frank_wolfe"])
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("unit", UNITS)
+def test_binary_audit(unit, budget, method):
+    learner = BinaryMRFLearner(3, method=method)
+    assert not failures(audit_replay(learner.fit, BINARY, UNITS[unit], BUDGETS[budget], count=10))
+
+
+def test_binary_audit_catches_an_understated_sensitivity(monkeypatch):
+    from discreet.privacy.parities import ParitySums
+    from discreet.privacy.unit import Sensitivity
+
+    monkeypatch.setattr(ParitySums, "row_sensitivity", lambda self, relation: (Sensitivity(2, 4, 2, 1),))
+    assert failures(audit_replay(BinaryMRFLearner(3).fit, BINARY, UNITS["add-remove"], BUDGETS["zcdp"], count=10))
