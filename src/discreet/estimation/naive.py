@@ -26,18 +26,18 @@ class NaiveField(FieldLearner):
     Parameters
     ----------
     penalty:
-        λ, on the scale of the log-likelihood of one record.
+        λ, on the scale of the log-likelihood of one record. Default: ten by the (noisy) number of records.
     project:
         Whether tables are projected to the simplex first (Figure 1b).
     """
 
-    penalty: float = 1e-3
+    penalty: float | None = None
     project: bool = True
     method: ClassVar[str] = "naive"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.penalty > 0 or not np.isfinite(self.penalty):
+        if self.penalty is not None and not 0 < self.penalty < np.inf:
             raise InputError(
                 f"the penalty must be positive, got penalty={self.penalty}; without one there may be no fit"
             )
@@ -46,5 +46,6 @@ class NaiveField(FieldLearner):
         total = estimated_total(measurements)
         tables = on_cliques(field.cliques, pooled(measurements))
         shares = {c: project_table(y / total) if self.project else y / total for c, (y, _) in tables.items()}
-        found = field.maximise(field.join(shares), np.full(field.size, 2 * self.penalty))
-        return found.theta, {"penalty": self.penalty, "converged": found.converged}
+        penalty = 10 / total if self.penalty is None else self.penalty
+        found = field.maximise(field.join(shares), np.full(field.size, 2 * penalty))
+        return found.theta, {"penalty": penalty, "converged": found.converged}

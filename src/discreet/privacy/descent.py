@@ -11,14 +11,15 @@ the accountant's own rounding.
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import dp_accounting as dp
 import numpy as np
+from dp_accounting import rdp
 from numpy.typing import NDArray
 
 from ..errors import BudgetError, InputError
@@ -37,12 +38,6 @@ _ORDERS = [*range(2, 65), *range(72, 513, 8)]  # whole ones: sums in closed form
 @lru_cache(maxsize=64)
 def noise_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> float:
     """The least standard deviation, by the L2 sensitivity, for which the rounds are (ε, δ)-DP; rounded up."""
-    try:
-        dp: Any = importlib.import_module("dp_accounting")
-        rdp: Any = importlib.import_module("dp_accounting.rdp")
-    except ImportError:
-        raise InputError("accounting for samples needs dp-accounting: pip install dp-accounting") from None
-
     def event(multiplier: float) -> Any:
         inner = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
         return dp.SelfComposedDpEvent(inner, rounds)
