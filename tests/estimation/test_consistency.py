@@ -51,7 +51,10 @@ def noisy(cliques: list[tuple[str, ...]], scales: list[float], seed: int = 0) ->
         truth = (margin_matrix(clique) @ full.ravel()).reshape(shape)
         noise = Noise("gaussian", scale) if scale else Noise("none")
         counts = np.rint(truth + rng.normal(0, scale, shape)) if scale else truth
-        items.append(Measurement("t", counts.astype(np.int64), noise, DOMAIN.project(clique), clique=clique))
+        origin = "release" if scale else "public"
+        items.append(
+            Measurement("t", counts.astype(np.int64), noise, DOMAIN.project(clique), clique=clique, origin=origin)
+        )
     return Measurements(items)
 
 

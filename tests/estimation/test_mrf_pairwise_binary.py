@@ -1,6 +1,6 @@
 """Pairwise models and binary fields of higher order: accuracy, recovery, edge cases, audits."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from discreet.estimation.pairwise_learner import PairwiseLearner, contrasts
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.gradients import LevelGradients, SteepestVertex
 
 MIXED = Domain.of({"a": 2, "b": 3, "c": 2})
 BINARY = Domain.of({"a": 2, "b": 2, "c": 2})
@@ -34,7 +35,8 @@ def binary_error(found, truth):
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_pairwise_accuracy(relation):
-    model = generators.pairwise(7, generators.chain(7), levels=[2, 3, 4, 3, 2, 3, 3], weight=0.6, field=0.3, random_state=1)
+    levels = [2, 3, 4, 3, 2, 3, 3]
+    model = generators.pairwise(7, generators.chain(7), levels=levels, weight=0.6, field=0.3, random_state=1)
     curator = Curator(sampled(model, 20_000, 1), UNITS[relation], ZCDP(0.1))
     found = PairwiseLearner().fit(curator)
     assert found.edges == model.edges
@@ -87,12 +89,61 @@ def test_pairwise_audit(unit, budget):
     assert not failures(audit_replay(PairwiseLearner().fit, MIXED, UNITS[unit], BUDGETS[budget], count=12))
 
 
-def test_pairwise_audit_catches_a_bound_taken_from_the_rows():
-    def careless(curator):
-        rows = int(curator._rows.count([()])[0])  # the number of records, without paying
-        return PairwiseLearner(max_edges=rows % 2).fit(curator)
+def test_pairwise_audit_catches_an_understated_sensitivity(monkeypatch):
+    from discreet.privacy.query import Marginals
+    from discreet.privacy.unit import Sensitivity
 
-    assert failures(audit_replay(careless, MIXED, UNITS["add-remove"], BUDGETS["zcdp"], count=30))
+    monkeypatch.setattr(
+        Marginals, "row_sensitivity", lambda self, relation: (Sensitivity(1, 1, 1, 1),) * len(self.parts)
+    )
+    assert failures(audit_replay(PairwiseLearner().fit, MIXED, UNITS["replace-one"], BUDGETS["zcdp"], count=20))
+
+
+def test_pairwise_frank_wolfe_recovers_weights():
+    model = generators.pairwise(4, generators.chain(4), levels=[2, 3, 3, 2], weight=0.5, field=0.2, random_state=1)
+    table = sampled(model, 40_000, 1)
+    learner = PairwiseLearner(method="frank_wolfe", width=1.0, steps=200)
+    found = learner.fit(ExactCurator(table))
+    assert pairwise_error(found, model) < 0.08
+    curator = Curator(table, None, ZCDP(1))
+    private = PairwiseLearner(method="frank_wolfe", width=1.0).fit(curator)
+    assert pairwise_error(private, model) < 0.3 and curator.spent <= curator.budget
+
+
+@pytest.mark.parametrize("v_size", [0, 5])
+def test_level_gradients_move_as_declared(v_size):
+    """Brute force over all records: each regression's own bound, and the joint ones."""
+    domain = Domain.of({"a": 3, "b": 3})
+    rng = np.random.default_rng(v_size)
+    v = rng.integers(-v_size, v_size + 1, LevelGradients.shape_for(domain))
+    v = np.where(LevelGradients(domain, np.zeros_like(v), 0.0).allowed(), v, 0)
+    score = SteepestVertex(LevelGradients(domain, v, 0.05))
+    records = [np.array([r]) for r in product(range(3), repeat=2)]
+    terms = np.array([score.scores(table_of(r, domain).sum(score.query)) for r in records])
+    ends = np.cumsum(score.groups)[:-1]
+    for relation, moves in (
+        ("add-remove", terms),
+        ("replace-one", (terms[:, None] - terms[None]).reshape(-1, terms.shape[1])),
+    ):
+        unit = UNITS[relation]
+        linfs = np.array(score.linfs(unit))
+        per_group = np.array([[np.abs(g).max() for g in np.split(m, ends)] for m in moves])
+        assert (per_group <= linfs).all()
+        relative = per_group / linfs
+        linear, squared = score.joint(unit)
+        assert relative.sum(axis=1).max() <= linear + 1e-9
+        assert (relative**2).sum(axis=1).max() <= squared + 1e-9
+        if v_size == 0:  # at w = 0 the bounds are attained
+            assert relative.sum(axis=1).max() == pytest.approx(float(linear))
+            assert (relative**2).sum(axis=1).max() == pytest.approx(float(squared))
+
+
+@pytest.mark.parametrize("variant", ["tight", "published"])
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("unit", UNITS)
+def test_pairwise_frank_wolfe_audit(unit, budget, variant):
+    learner = PairwiseLearner(method="frank_wolfe", variant=variant, width=1.0, steps=4)
+    assert not failures(audit_replay(learner.fit, MIXED, UNITS[unit], BUDGETS[budget], count=10))
 
 
 # -- binary ----------------------------------------------------------------------------------------------------------

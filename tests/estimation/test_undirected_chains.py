@@ -64,8 +64,9 @@ def test_sequences_of_one_person_have_starts_of_their_own() -> None:
 def test_a_chain_is_learned(bound: Any, method: str) -> None:
     table = steps(walks(4000, 12, 1), PLACES, person="who", time="when", largest=20)
     chain = ChainLearner(bound, method).fit(Curator(table, PrivacyUnit("who", max_rows=6), PureDP(2)))
-    np.testing.assert_allclose(chain.transitions, GO, atol=0.06)
-    np.testing.assert_allclose(chain.initial, START, atol=0.06)
+    within = 0.06 if method == "noise_aware" else 0.12
+    np.testing.assert_allclose(chain.transitions, GO, atol=within)
+    np.testing.assert_allclose(chain.initial, START, atol=within)
     model = chain.model(3)
     np.testing.assert_allclose(model.marginal(["x1"]).probabilities, chain.initial)
     np.testing.assert_allclose(model.marginal(["x2"], {"x1": "hall"}).probabilities, chain.transitions[1])

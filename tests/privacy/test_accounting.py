@@ -216,3 +216,16 @@ def test_the_cost_of_a_budget():
     assert Cost.of(ApproxDP(1, F(1, 100))).rho_delta == F(1, 100)
     with pytest.raises(BudgetError):
         Cost.of("ten")
+
+
+@pytest.mark.parametrize(
+    ("total", "costs", "asked"),
+    [
+        (PureDP(1), [Cost.pure(F("0.4")), Cost.pure(F("0.8"))], r"asked for ε = 1\.2, left is ε = 1 \(pure DP\);"),
+        (ZCDP(1), [Cost.zcdp(F("0.4")), Cost.zcdp(F("0.8"))], r"asked for ρ = 1\.2, left is ρ = 1 \(zCDP\);"),
+        (ApproxDP(1, "1e-6"), [Cost.approx(F(2), F("1e-7"))], r"asked for ε = 2, δ = 1e-07, left is ε = 1, δ = 1e-06"),
+    ],
+)
+def test_a_refusal_says_what_was_asked_in_all_and_what_is_left(total, costs, asked):
+    with pytest.raises(BudgetError, match=asked):
+        Accountant(total, composition="basic").charge(*costs)

@@ -172,19 +172,29 @@ CATALOGUE = {
     "wrong delimiter": (asking("--delimiter", ";;"), WRONG_USE, ["delimiter", "';;'"]),
     # -- ledgers
     "no ledger": (asking(ledger="no.db"), FILE, ["no.db", "ledger create no.db"]),
-    "ledger exhausted": (asking(), REFUSED, ["does not suffice", "asked for ε = 1,", "left is ε = 0.5", "ε = 3"], spend(PureDP("2.5"))),
+    "ledger exhausted": (
+        asking(), REFUSED, ["does not suffice", "asked for ε = 1,", "left is ε = 0.5", "ε = 3"], spend(PureDP("2.5")),
+    ),
     "ask for more than the ledger has": (asking(epsilon="4"), REFUSED, ["ε = 3", "does not suffice"]),
     "ledger of another unit": (
-        asking(), REFUSED, ["one row", "patient", "one unit for one body of data"], spend(PureDP(1), PrivacyUnit("patient", 5)),
+        asking(), REFUSED, ["one row", "patient", "one unit for one body of data"],
+        spend(PureDP(1), PrivacyUnit("patient", 5)),
     ),
     "ledger of another relation": (asking("--relation", "replace-one"), REFUSED, ["replace-one"], spend(PureDP(1))),
-    "ledger of another notion": (asking("--rho", "0.1", epsilon=None), REFUSED, ["pure ε", "--epsilon instead of --rho", "a ledger with --rho"]),
+    "ledger of another notion": (
+        asking("--rho", "0.1", epsilon=None), REFUSED,
+        ["pure ε", "--epsilon instead of --rho", "a ledger with --rho"],
+    ),
     "delta on a pure ledger": (
         asking("--delta", "1e-6"), REFUSED, ["pure ε", "drop --delta", "a ledger with --epsilon and --delta"],
     ),
     "rho on an (ε, δ) ledger": (
-        asking("--rho", "0.1", epsilon=None, ledger="l"), REFUSED, ["(ε, δ)", "--epsilon (and --delta) instead of --rho"],
-        a_ledger(ApproxDP(1, 1e-6)),
+        asking("--rho", "0.1", epsilon=None, ledger="l"), REFUSED,
+        ["(ε, δ)", "--epsilon (and --delta) instead of --rho"], a_ledger(ApproxDP(1, 1e-6)),
+    ),
+    "more than an (ε, δ) ledger has": (
+        asking("--delta", "1e-6", epsilon="2", ledger="l"), REFUSED,
+        ["does not suffice", "asked for ε = 2, δ = 1e-06", "left is ε = 1, δ = 1e-06"], a_ledger(ApproxDP(1, 1e-6)),
     ),
     "delta on a zCDP ledger": (
         asking("--delta", "1e-6", ledger="l"), REFUSED, ["zCDP", "--epsilon without --delta"], a_ledger(ZCDP(1)),
@@ -242,7 +252,7 @@ def test_bad_command(name, desk, discreet):
         assert fragment in result.err, result.err
     assert_discreet(result.text)
     assert contents(desk) == before, "something was written or spent"
-    for word in ("clique", "PureDP", "ZCDP(", "ApproxDP", "noise=", "max_rows"):
+    for word in ("clique", "PureDP", "ZCDP(", "ApproxDP", "noise=", "max_rows", "delta_for"):
         assert word not in result.text, "said in Python, not in options"
 
 

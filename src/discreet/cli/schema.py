@@ -149,8 +149,10 @@ def _say_findings(found: Examination, counts: bool) -> None:
 
 @app.command(cls=Command)
 def show(schema: SchemaArgument, as_json: options.Json = False) -> None:
-    """The columns of a schema, their levels, where absent and unlisted values
-    count, and what was peeked at. docs/schema.md explains the file.
+    """The columns of a schema, their levels, and what was peeked at.
+
+    Also where absent and unlisted values count. docs/schema.md explains the
+    file, key by key.
 
     \b
     [bold]Example[/bold]

@@ -108,7 +108,8 @@ class BinaryMRFLearner:
         else:
             what = f"steps of {len(domain)} regressions on parities up to order {self.order - 1}"
             entries.append(PlannedSums((), 0, whole, Noise("none"), name=what))
-        return Plan(f"{method}, binary fields of order {self.order}", unit, budget, tuple(entries), (), approximate_size)
+        what = f"{method}, binary fields of order {self.order}"
+        return Plan(what, unit, budget, tuple(entries), (), approximate_size)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> BinaryMRF:
         """Ask the curator with ``share`` (all that remains, by default), then estimate."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,15 @@ from ..models.pairwise import Pair, PairwiseModel
 from ..privacy.budget import Budget
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
+from ..privacy.gradients import LevelGradients
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
 from .consistency import consistent, estimated_total
+from .frank_wolfe import Variant
 from .ising_fit import PRIOR, mostly_real
+from .ising_frank_wolfe import DEFAULT_WIDTH
 from .likelihood import Field
+from .pairwise_frank_wolfe import regress_levels, weights_of
 from .plan import Plan, PlannedTable
 from .planned_sums import PlannedSums, release_card
 from .projection import project_table
@@ -45,23 +49,39 @@ class PairwiseLearner:
 
     Parameters
     ----------
+    method:
+        ``"moments"`` (what ``"auto"`` takes): noisy two-way tables and maximum likelihood. ``"frank_wolfe"``: [001]
+        Algorithm 3, corrected.
     max_edges, min_weight:
         Public bounds on the number of edges, and on max |W_ij| of one.
+    width, variant, steps:
+        Of Frank–Wolfe: λ (2 by default), and as for :class:`IsingLearner`.
     memory_limit:
         Bytes of exact inference during the fit; wider graphs are fitted by loopy belief propagation, which the card
         says.
     """
 
+    method: Literal["auto", "moments", "frank_wolfe"] = "auto"
     max_edges: int | None = None
     min_weight: float = 0.0
+    width: float | None = None
+    variant: Variant = "tight"
+    steps: int | None = None
     memory_limit: int = TREE_BYTES
 
     def __post_init__(self) -> None:
+        if self.method not in ("auto", "moments", "frank_wolfe"):
+            raise InputError(f"method must be 'auto', 'moments' or 'frank_wolfe', got {self.method!r}")
         if self.max_edges is not None and (type(self.max_edges) is not int or self.max_edges < 0):
             raise InputError(f"max_edges must be a whole number of at least 0, got {self.max_edges!r}")
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """What will be asked, before a row is read."""
+        if self.method == "frank_wolfe":
+            regressions = LevelGradients.shape_for(domain)[0]
+            what = f"steps, a vertex for each of {regressions} regressions"
+            entry = PlannedSums((), 0, 1.0, Noise("none"), name=what)
+            return Plan(f"frank_wolfe, {self.variant}", unit, budget, (entry,), (), approximate_size)
         query = _tables(domain, _pairs(domain))
         first, _ = budget.split([1, 1])
         drawn = plan_noise(query, unit, first)
@@ -77,6 +97,8 @@ class PairwiseLearner:
         """Ask the curator with ``share`` (all that remains, by default), then estimate."""
         domain = curator.domain
         budget = share or curator.remaining or curator.budget
+        if self.method == "frank_wolfe":
+            return self._frank_wolfe(curator, budget)
         first, second = budget.split([1, 1])
         query = _tables(domain, _pairs(domain))
         measured = curator.measure(query, first)
@@ -84,13 +106,29 @@ class PairwiseLearner:
         again = curator.measure(_tables(domain, edges), second)
         return self.estimate(Measurements((*measured, *again), curator.statement()), domain)
 
+    def _frank_wolfe(self, curator: Curator, budget: Budget) -> PairwiseModel:
+        domain = curator.domain
+        width = self.width or DEFAULT_WIDTH
+        done = regress_levels(curator, budget, width, self.variant, self.steps)
+        W, Theta = weights_of(domain, done.state)
+        size = {pair: float(np.abs(table).max()) for pair, table in W.items()}
+        kept = sorted((pair for pair in W if size[pair] >= self.min_weight / 2), key=lambda pair: -size[pair])
+        card = release_card(
+            curator.statement(),
+            [] if done.size is None else [done.size],
+            method=f"frank_wolfe, {self.variant}",
+            frank_wolfe_steps=done.steps,
+            width=width,
+        )
+        return PairwiseModel({pair: W[pair] for pair in kept[: self.max_edges]}, Theta, domain, card)
+
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> PairwiseModel:
         """The model from noisy two-way tables of all pairs; post-processing only."""
         columns = domain or measurements.domain
         edges = self._edges(columns, measurements)
         tables = consistent(measurements)
         n = estimated_total(measurements)
-        cliques: list[Clique] = [(name,) for name in columns.names] + [domain_pair for domain_pair in edges]
+        cliques: list[Clique] = [(name,) for name in columns.names] + list(edges)
         field = Field(columns, cliques, memory_limit=self.memory_limit)
         target = field.join({c: _margin(columns, tables, c, n) for c in cliques})
         ridge = field.fill({c: min(_variance(columns, tables, c) / n**2 / PRIOR**2, 1e3) + 1e-9 for c in cliques})

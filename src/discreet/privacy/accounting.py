@@ -167,7 +167,7 @@ class Accountant:
                     f"this (ε, δ) budget ({self.total}) adds up ε and δ and cannot pay for ρ; "
                     "charge ApproxDP(ε, δ) amounts, or keep the total in ZCDP(ρ)"
                 )
-            case ApproxDP() if cost.rho_delta and self.spending.rho_delta + cost.rho_delta > self.delta_for_tests:
+            case ApproxDP() if self.composition == "concentrated" and self._exceeds_delta_for_tests(cost):
                 return (
                     f"the step has a δ of its own, and δ = {float(self.delta_for_tests):.3g} was set aside for these; "
                     "set delta_for_tests when the curator is made, or let this step be the only one"
@@ -176,6 +176,9 @@ class Accountant:
             f"the budget does not suffice: asked for {self._asked(costs)}, left is {self.remaining or 'nothing'}; "
             f"the total is {self.total}, already spent is {self.spent_text()}"
         )
+
+    def _exceeds_delta_for_tests(self, cost: Cost) -> bool:
+        return cost.rho_delta > 0 and self.spending.rho_delta + cost.rho_delta > self.delta_for_tests
 
     def _asked(self, costs: Sequence[Cost]) -> str:
         """What several steps cost together, as far as the total's notion can say it."""

@@ -199,6 +199,65 @@ class SpinGradients(LogisticGradients):
         return np.array([[name not in I for I in self.monomials] for name in self._domain.names])
 
 
+class LevelGradients(LogisticGradients):
+    """For each column and each unordered pair {u, v} of its levels, a regression of u (+1) against v (−1) on the
+    one-hot levels of the other columns and a constant ([001] Lemma 3.10; Algorithm 3 with sums instead of averages).
+
+    A record takes part in the k − 1 regressions of a column that have its level. Replacing a record: in the regression
+    of its old against its new level the score of a level that both have moves by 2s; in the 2(k − 2) others that have
+    one of the two, and in the k − 1 that have it twice (then with one sign), by s. In units of 2s that is at most
+    1 + (k − 2) = k − 1 in all, and 1 + (k − 2)/2 = k/2 in squares.
+    """
+
+    def __init__(self, domain: Domain, v: IntArray, scale: float) -> None:
+        self._domain = domain
+        super().__init__(domain, v, scale)
+
+    @staticmethod
+    def shape_for(domain: Domain) -> tuple[int, int]:
+        """Number of regressions and of features."""
+        return sum(k * (k - 1) // 2 for k in domain.shape), sum(domain.shape) + 1
+
+    @cached_property
+    def levels(self) -> tuple[tuple[int, int, int], ...]:
+        """Column, u and v of each regression."""
+        return tuple((i, u, v) for i, k in enumerate(self._domain.shape) for u in range(k) for v in range(u + 1, k))
+
+    @cached_property
+    def targets(self) -> tuple[tuple[str, IntArray], ...]:
+        names, shape = self._domain.names, self._domain.shape
+        out = []
+        for i, u, v in self.levels:
+            label = np.zeros(shape[i], dtype=np.int64)
+            label[u], label[v] = 1, -1
+            out.append((names[i], label))
+        return tuple(out)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        return (*(f"{a.name}={label}" for a in self._domain.attributes for label in a.labels), "1")
+
+    @cached_property
+    def _column_of_feature(self) -> IntArray:
+        return np.repeat(np.arange(len(self._domain) + 1), [*self._domain.shape, 1])
+
+    def features(self, batch: Mapping[str, Codes]) -> Matrix:
+        out = np.ones((self.feature_count, len(next(iter(batch.values())))), dtype=np.float32)
+        at = 0
+        for name, size in zip(self._domain.names, self._domain.shape, strict=True):
+            out[at : at + size] = batch[name] == np.arange(size)[:, None]
+            at += size
+        return out
+
+    def allowed(self) -> NDArray[np.bool_]:
+        return np.array([self._column_of_feature != i for i, _, _ in self.levels]).reshape(self.shape_for(self._domain))
+
+    def joint(self, unit: PrivacyUnit) -> tuple[Fraction, Fraction]:
+        linear = sum(k - 1 for k in self._domain.shape)
+        halves = sum(k for k in self._domain.shape if k > 1)
+        return Fraction(linear), Fraction(linear) if unit.relation == "add-remove" else Fraction(halves, 2)
+
+
 class SteepestVertex(GroupedScore):
     """For each regression the vertex ±e_j of the ℓ1 ball along which its loss falls fastest.
 
