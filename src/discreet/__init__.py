@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .domain import Attribute as Attribute
     from .domain import Domain as Domain
     from .errors import DiscreetError as DiscreetError
+    from .estimation.noise_aware import NoiseAwareField as NoiseAwareField
+    from .estimation.optimal import OptimalNetwork as OptimalNetwork
     from .io.interchange import open_model as open_model
     from .measurement import Measurement as Measurement
     from .measurement import Measurements as Measurements
@@ -36,10 +38,13 @@ if TYPE_CHECKING:
     from .schema import load_schema as load_schema
     from .schema import save_schema as save_schema
     from .tables.encode import encode as encode
+    from .uncertainty import noise_intervals as noise_intervals
 
 _HOMES = {
     "domain": ("Attribute", "Domain"),
     "errors": ("DiscreetError",),
+    "estimation.noise_aware": ("NoiseAwareField",),
+    "estimation.optimal": ("OptimalNetwork",),
     "io.interchange": ("open_model",),
     "measurement": ("Measurement", "Measurements"),
     "models.bayesian": ("BayesianNetwork",),
@@ -55,6 +60,7 @@ _HOMES = {
     "privacy.unit": ("PrivacyUnit",),
     "schema": ("load_schema", "save_schema"),
     "tables.encode": ("encode",),
+    "uncertainty": ("noise_intervals",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -13,14 +13,12 @@ worse than uniform by more than a trace; and no μ̂ outside the marginal polyto
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..domain import Clique
 from ..measurement import Measurements
 from .consistency import consistent, total_and_variance
 from .field_learner import Array, FieldLearner, maximal, on_cliques
@@ -56,7 +54,6 @@ class NoiseAwareField(FieldLearner):
         variance = field.fill({c: v for c, (_, v) in tables.items()})
         signal = records / math.sqrt(float(np.median(variance)) + 1e-12)
         prior = prior_variance(field) * min(1 + signal / STRONG_SIGNAL, LARGEST_FACTOR)
-        prior = max(prior, evident_variance(tables, total))
         mu = field.uniform()
         theta = np.zeros(field.size)
         for tolerance in TOLERANCES:
@@ -78,19 +75,3 @@ def prior_variance(field: Field) -> float:
     free = sum(math.prod(field.domain[n].size - 1 for n in s) for s in sets)
     joined = sum(len(c) - 1 for c in maximal(field.cliques)) / max(len(field.domain) - 1, 1)
     return PRIOR_VARIANCE * free / field.size / math.sqrt(max(joined, 1.0))
-
-
-def evident_variance(tables: Mapping[Clique, tuple[Array, float]], total: float) -> float:
-    """A variance of log potentials that the tables prove beyond noise: they may be far from uniform.
-
-    Were the cells e^θ with normal θ, their squared coefficient of variation would be e^σ² − 1. It is estimated without
-    the part that noise adds, less two of its standard deviations (a squared Laplace draw has variance 5v²).
-    """
-    found, doubt = [], []
-    for y, v in tables.values():
-        gap = y / total - 1 / y.size
-        noise = v / total**2
-        found.append(y.size * float((gap**2).sum() - y.size * noise))
-        doubt.append(y.size**2 * float(5 * y.size * noise**2 + 4 * noise * (gap**2).sum()))
-    certain = float(np.mean(found)) - 2 * math.sqrt(sum(doubt)) / len(doubt)
-    return math.log1p(max(certain, 0.0))
