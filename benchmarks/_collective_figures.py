@@ -101,7 +101,7 @@ def figure_3(directory: Path, seed: int = 0) -> Path:
     a.set(xlim=(0, 0.02), ylim=(0, 0.02), xlabel="true", ylabel="learned", title="a: edge marginals, 20 states")
     a.legend(markerscale=5)
     train, test = (steps(building(n, seed + n), ROOMS, person="who", time="when", null="null") for n in (3000, 1000))
-    unit = PrivacyUnit("who", max_rows=6)
+    units = {"sample": PrivacyUnit("who", max_rows=6), "scale": PrivacyUnit("who", max_rows=100)}
     (held,) = ExactCurator(test, PrivacyUnit("who", max_rows=100)).measure(ChainLearner().query(test.domain))
     epsilons = [0.01, 0.03, 0.1, 0.3, 1.0]
     for label, learner in {
@@ -110,7 +110,12 @@ def figure_3(directory: Path, seed: int = 0) -> Path:
         "1/K, noise-aware": ChainLearner("scale"),
     }.items():
         scores = [
-            np.mean([learner.fit(Curator(train, unit, PureDP(e))).log_likelihood(held.counts) for _ in range(5)])
+            np.mean(
+                [
+                    learner.fit(Curator(train, units[learner.bound], PureDP(e))).log_likelihood(held.counts)
+                    for _ in range(5)
+                ]
+            )
             for e in epsilons
         ]
         b.semilogx(epsilons, scores, "o-", label=label)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from discreet.domain import Domain
 from discreet.estimation.binary_learner import BinaryMRFLearner
 from discreet.estimation.ising_learner import IsingLearner, sup_error
 from discreet.estimation.pairwise_learner import PairwiseLearner
+from discreet.estimation.parity_release import gaussian_parities, multiplicative_weights_parities
 from discreet.inference.spins import SpinChains, colour_classes
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
@@ -30,17 +32,17 @@ from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 
 WEIGHT = 0.35
-BURN_IN = 60
+BURN_IN = 40
 REPLACE, ADD = PrivacyUnit(relation="replace-one"), PrivacyUnit()
 
 
 def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterator[dict[str, Any]]:
-    store = Resumable(None if quick else Path(f"benchmarks/.mrf-{seed}.json"))
+    store = Resumable(data / f"mrf-{seed}.json" if data is not None and not quick else None)
     runs = 2 if quick else 5
     yield from accuracy(store, runs, seed, quick)
     yield from recovery(store, runs, seed)
     yield from other_families(store, runs, seed)
-    yield from query_release(store, runs, seed, quick)
+    yield from query_release(store, runs, seed)
     if data is not None and (data / "nltcs.csv").exists():
         yield from nltcs(data / "nltcs.csv", seed)
     yield from speed(quick)
@@ -61,13 +63,14 @@ def graph(kind: str, p: int, seed: int) -> IsingModel:
 
 
 def draw(model: IsingModel, n: int, seed: int) -> MemoryTable:
-    """Records by Gibbs chains, one a record: fast for any graph."""
+    """Independent records on narrow graphs; on others, the states of one Gibbs chain a record."""
+    if model.forecast.bytes < 1 << 24:
+        return columns_of(model.sample(n, seed).codes, model.domain)
     chains = SpinChains.start(np.zeros(len(model.A)), n, seed)
     classes = colour_classes(model.A)
     for _ in range(BURN_IN):
         chains.sweep(model.A, model.theta, classes)
-    codes = (chains.states > 0).astype(np.uint8)
-    return MemoryTable(model.domain, [codes[:, i].copy() for i in range(codes.shape[1])])
+    return columns_of(chains.states > 0, model.domain)
 
 
 def curator(table: MemoryTable, unit: PrivacyUnit, budget: Budget, n: int) -> Curator:
@@ -86,7 +89,7 @@ def accuracy(store: Resumable, runs: int, seed: int, quick: bool) -> Iterator[di
     for kind, p, n in settings:
         for rho in (0.1,) if quick else (0.01, 0.1, 1.0):
             key = f"{kind}, p = {p}, n = {n:g}, ρ = {rho:g}"
-            found = store.get(key, lambda: ising_errors(kind, p, n, rho, runs, seed, quick))
+            found = store.get(key, partial(ising_errors, kind, p, n, rho, runs, seed, quick))
             yield from accuracy_rows(key, kind, p, n, rho, found, runs)
 
 
@@ -140,102 +143,102 @@ def accuracy_rows(
 
 def recovery(store: Resumable, runs: int, seed: int) -> Iterator[dict[str, Any]]:
     """All edges right on 3-regular graphs of 64 columns at ρ = 0.1."""
+    tries = runs + 3
     for n, bound in ((10_000, None), (3000, 96)):
         for unit in (REPLACE, ADD):
-
-            def right() -> float:
-                hits = 0
-                for r in range(runs + 3):
-                    truth = graph("3-regular", 64, 1000 * seed + r)
-                    asked = curator(draw(truth, n, 1000 * seed + r), unit, ZCDP(0.1), n)
-                    hits += IsingLearner(max_edges=bound).fit(asked).edges == truth.edges
-                return hits / (runs + 3)
-
             setting = f"3-regular, p = 64, n = {n:g}, ρ = 0.1" + (f", at most {bound} edges" if bound else "")
-            yield row("all edges right", setting, store.get(f"recovery {setting} {unit}", right), better="higher",
-                      target=1.0 if unit is REPLACE else None, runs=runs + 3, notion="zcdp", relation=unit.relation,
-                      n_public=unit is REPLACE)  # fmt: skip
+            found = store.get(f"recovery {setting} {unit}", partial(right_graphs, n, bound, unit, tries, seed))
+            yield row("all edges right", setting, found, better="higher", target=1.0 if unit is REPLACE else None,
+                      runs=tries, notion="zcdp", relation=unit.relation, n_public=unit is REPLACE)  # fmt: skip
+
+
+def right_graphs(n: int, bound: int | None, unit: PrivacyUnit, tries: int, seed: int) -> float:
+    hits = 0
+    for r in range(tries):
+        truth = graph("3-regular", 64, 1000 * seed + r)
+        asked = curator(draw(truth, n, 1000 * seed + r), unit, ZCDP(0.1), n)
+        hits += IsingLearner(max_edges=bound).fit(asked).edges == truth.edges
+    return hits / tries
 
 
 # -- other families ----------------------------------------------------------------------------------------------------
 
 
 def other_families(store: Resumable, runs: int, seed: int) -> Iterator[dict[str, Any]]:
-    n = 10_000
+    facts = {"runs": runs, "notion": "zcdp", "relation": "replace-one", "n_public": True}
     for k in (3, 4, 5):
-
-        def pairwise(method: str, unit: PrivacyUnit | None) -> float:
-            errors = []
-            for r in range(runs):
-                s = 1000 * seed + r
-                truth = generators.pairwise(10, generators.regular(10, 3, random_state=s), levels=k, random_state=s)
-                codes = truth.sample(n, s).codes.astype(np.uint8)
-                table = MemoryTable(truth.domain, [codes[:, i].copy() for i in range(10)])
-                asked = ExactCurator(table) if unit is None else curator(table, unit, ZCDP(0.1), n)
-                found = PairwiseLearner(method=method, width=truth.width).fit(asked)  # type: ignore[arg-type]
-                pairs = combinations(truth.domain.names, 2)
-                errors.append(max(np.abs(found.weights(a, b) - truth.weights(a, b)).max() for a, b in pairs))
-            return float(statistics.fmean(errors))
-
         setting = f"3-regular, p = 10, k = {k}, n = 1e4, ρ = 0.1"
-        yield row("sup-norm error, pairwise", setting, store.get(f"pairwise {k}", lambda: pairwise("moments", REPLACE)),
-                  reference=store.get(f"pairwise exact {k}", lambda: pairwise("moments", None)),
-                  reference_name="non-private fit", target=0.10 if k == 3 else None, runs=runs, notion="zcdp",
-                  relation="replace-one", n_public=True)  # fmt: skip
+        ours = store.get(f"pairwise {k}", partial(pairwise_error, "moments", k, REPLACE, runs, seed))
+        exact = store.get(f"pairwise exact {k}", partial(pairwise_error, "moments", k, None, runs, seed))
+        yield row("sup-norm error, pairwise", setting, ours, reference=exact, reference_name="non-private fit",
+                  target=0.10 if k == 3 else None, **facts)  # fmt: skip
         if k == 3:
-            tight = store.get("pairwise frank_wolfe 3", lambda: pairwise("frank_wolfe", REPLACE))
-            yield row("sup-norm error, pairwise", setting, tight, method="frank_wolfe, tight", runs=runs,
-                      notion="zcdp", relation="replace-one", n_public=True)  # fmt: skip
-
-    def binary(method: str, unit: PrivacyUnit | None, norm: str) -> float:
-        errors = []
-        for r in range(runs):
-            s = 1000 * seed + r
-            rng = np.random.default_rng(s)
-            triples = {tuple(sorted(rng.choice(20, 3, replace=False).tolist())) for _ in range(10)}
-            monomials = sorted({*triples, *generators.matching(20)})
-            truth = generators.binary(20, monomials, weight=WEIGHT, random_state=s)
-            codes = truth.sample(n, s).codes.astype(np.uint8)
-            table = MemoryTable(truth.domain, [codes[:, i].copy() for i in range(20)])
-            asked = ExactCurator(table) if unit is None else curator(table, unit, ZCDP(0.1), n)
-            found = BinaryMRFLearner(3, method=method, width=truth.width).fit(asked)  # type: ignore[arg-type]
-            keys = {*found.coefficients, *truth.coefficients}
-            if norm == "maximal":
-                keys = set(truth.maximal_monomials)
-            gaps = [abs(found.coefficients[I] - truth.coefficients[I]) for I in keys]
-            errors.append(sum(gaps) if norm == "l1" else max(gaps))
-        return float(statistics.fmean(errors))
-
+            tight = store.get("pairwise FW", partial(pairwise_error, "frank_wolfe", k, REPLACE, runs, seed))
+            yield row("sup-norm error, pairwise", setting, tight, method="frank_wolfe, tight", **facts)
     setting = "p = 20, t = 3, n = 1e4, ρ = 0.1"
-    for norm, what in (("sup", "sup-norm error"), ("l1", "ℓ1 error"), ("maximal", "error of maximal monomials")):
-        yield row(f"{what}, binary field", setting, store.get(f"binary {norm}", lambda: binary("moments", REPLACE, norm)),
-                  reference=store.get(f"binary FW {norm}", lambda: binary("frank_wolfe", REPLACE, norm)),
-                  reference_name="Algorithm 4, tight", target=0.06 if norm == "sup" else None, runs=runs,
-                  notion="zcdp", relation="replace-one", n_public=True)  # fmt: skip
+    ours = store.get("binary", partial(binary_errors, "moments", runs, seed))
+    tight = store.get("binary FW", partial(binary_errors, "frank_wolfe", runs, seed))
+    for norm, target in (("sup-norm error", 0.06), ("ℓ1 error", None), ("error of maximal monomials", None)):
+        yield row(f"{norm}, binary field", setting, ours[norm], reference=tight[norm],
+                  reference_name="Algorithm 4, tight", target=target, **facts)  # fmt: skip
 
 
-def query_release(store: Resumable, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
+def pairwise_error(method: Any, k: int, unit: PrivacyUnit | None, runs: int, seed: int, n: int = 10_000) -> float:
+    errors = []
+    for r in range(runs):
+        s = 1000 * seed + r
+        truth = generators.pairwise(10, generators.regular(10, 3, random_state=s), levels=k, random_state=s)
+        table = columns_of(truth.sample(n, s).codes, truth.domain)
+        asked = ExactCurator(table) if unit is None else curator(table, unit, ZCDP(0.1), n)
+        found = PairwiseLearner(method=method, width=truth.width).fit(asked)
+        pairs = combinations(truth.domain.names, 2)
+        errors.append(max(np.abs(found.weights(a, b) - truth.weights(a, b)).max() for a, b in pairs))
+    return float(statistics.fmean(errors))
+
+
+def binary_errors(method: Any, runs: int, seed: int, n: int = 10_000) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for r in range(runs):
+        s = 1000 * seed + r
+        rng = np.random.default_rng(s)
+        triples = {tuple(sorted(rng.choice(20, 3, replace=False).tolist())) for _ in range(10)}
+        truth = generators.binary(20, sorted({*triples, *generators.matching(20)}), weight=WEIGHT, random_state=s)
+        table = columns_of(truth.sample(n, s).codes, truth.domain)
+        model = BinaryMRFLearner(3, method=method, width=truth.width).fit(curator(table, REPLACE, ZCDP(0.1), n))
+        h, u = truth.coefficients, model.coefficients
+        gaps = {I: abs(u[I] - h[I]) for I in {*u, *h}}
+        found.setdefault("sup-norm error", []).append(max(gaps.values()))
+        found.setdefault("ℓ1 error", []).append(sum(gaps.values()))
+        found.setdefault("error of maximal monomials", []).append(max(gaps[I] for I in truth.maximal_monomials))
+    return {name: statistics.fmean(values) for name, values in found.items()}
+
+
+def columns_of(codes: Any, domain: Domain) -> MemoryTable:
+    return MemoryTable(domain, [np.ascontiguousarray(codes[:, i], dtype=np.uint8) for i in range(len(domain))])
+
+
+def query_release(store: Resumable, runs: int, seed: int) -> Iterator[dict[str, Any]]:
     """Mean largest error of all parities up to order 3, as released."""
-    from discreet.estimation.parity_release import gaussian_parities, multiplicative_weights_parities
-
     for p, n in ((8, 300), (8, 10_000)):
-
-        def errors(method: Callable[..., Any], options: dict[str, Any]) -> float:
-            out = []
-            for r in range(runs):
-                truth = graph("matching", p, seed + r)
-                table = draw(truth, n, 1000 * seed + r)
-                monomials = all_monomials(truth.domain, 3)
-                exact = table.sum(ParitySums(truth.domain, monomials))[0] / n
-                released = method(curator(table, REPLACE, ZCDP(0.1), n), monomials, **options)
-                out.append(float(np.abs(released - exact).max()))
-            return statistics.fmean(out)
-
         setting = f"p = {p}, all parities up to order 3, n = {n:g}, ρ = 0.1"
-        gaussian = store.get(f"parities gaussian {p} {n}", lambda: errors(gaussian_parities, {}))
-        weights = store.get(f"parities pmw {p} {n}", lambda: errors(multiplicative_weights_parities, {}))
+        gaussian, weights = (
+            store.get(f"{m.__name__} {p} {n}", partial(parity_error, m, p, n, runs, seed))
+            for m in (gaussian_parities, multiplicative_weights_parities)
+        )
         yield row("largest parity error", setting, gaussian, reference=weights, reference_name="multiplicative weights",
                   runs=runs, notion="zcdp", relation="replace-one", n_public=True)  # fmt: skip
+
+
+def parity_error(method: Callable[..., Any], p: int, n: int, runs: int, seed: int) -> float:
+    out = []
+    for r in range(runs):
+        truth = graph("matching", p, seed + r)
+        table = draw(truth, n, 1000 * seed + r)
+        monomials = all_monomials(truth.domain, 3)
+        exact = table.sum(ParitySums(truth.domain, monomials))[0] / n
+        released = method(curator(table, REPLACE, ZCDP(0.1), n), monomials)
+        out.append(float(np.abs(released - exact).max()))
+    return statistics.fmean(out)
 
 
 # -- real data ---------------------------------------------------------------------------------------------------------
@@ -247,7 +250,7 @@ def nltcs(path: Path, seed: int) -> Iterator[dict[str, Any]]:
     order = np.random.default_rng(seed).permutation(len(codes))
     held, kept = codes[order[: len(codes) // 5]], codes[order[len(codes) // 5 :]]
     domain = Domain.of({f"x{i}": 2 for i in range(codes.shape[1])})
-    table = MemoryTable(domain, [kept[:, i].copy() for i in range(kept.shape[1])])
+    table = columns_of(kept, domain)
 
     def score(model: IsingModel) -> float:
         total = 0.0
@@ -278,7 +281,7 @@ def speed(quick: bool) -> Iterator[dict[str, Any]]:
         query = SpinGradients(domain, [*((x,) for x in domain.names), ()], v, 0.001)
         weights, features = rng.normal(size=(p, p)), rng.normal(size=(p, n))
         yield row("one Frank–Wolfe iteration of all columns, without noise", f"p = {p}, n = 1e5",
-                  ratio(lambda: table.sum(query), lambda: weights @ features), reference=1.0,
+                  ratio(partial(table.sum, query), partial(np.matmul, weights, features)), reference=1.0,
                   reference_name="p×p×n product in float64", target=2.5, runs=5)  # fmt: skip
     truth = graph("3-regular", 200, 1)
     table = draw(truth, n, 1)
@@ -306,7 +309,7 @@ def against_scikit_learn(n: int) -> Iterator[dict[str, Any]]:
     times = {}
     for solver in ("liblinear", "lbfgs", "newton-cholesky"):
         fit = LogisticRegression(solver=solver, C=1.0)
-        times[solver] = 100 * seconds(lambda: fit.fit(z[:, 1:], z[:, 0]), repeat=1)
+        times[solver] = 100 * seconds(partial(fit.fit, z[:, 1:], z[:, 0]), repeat=1)
     fastest = min(times, key=lambda s: times[s])
     setting = f"3-regular, p = 100, n = 1e5, {steps} steps; {whole - ours:.1f} s of noise and the rest apart"
     yield row("times faster, whole tight run", setting, times["liblinear"] / ours, better="higher", target=15.0,

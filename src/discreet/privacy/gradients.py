@@ -258,6 +258,54 @@ class LevelGradients(LogisticGradients):
         return Fraction(linear), Fraction(linear) if unit.relation == "add-remove" else Fraction(halves, 2)
 
 
+class ValueGradients(LogisticGradients):
+    """One regression of a binary column on numbers in [−1, 1] that stand on a public grid.
+
+    ``values`` gives for each feature column the number of each code, in whole units of 1/resolution.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        target: str,
+        values: Mapping[str, Sequence[int]],
+        resolution: int,
+        v: IntArray,
+        scale: float,
+    ) -> None:
+        self.largest_feature = resolution
+        self._target = target
+        self._values = {name: np.asarray(given, dtype=np.float32) for name, given in values.items()}
+        if domain[target].size != 2:
+            raise InputError(f"the target {target!r} must have two levels, it has {domain[target].size}")
+        for name, numbers in self._values.items():
+            if name == target or numbers.shape != (domain[name].size,) or np.abs(numbers).max(initial=0) > resolution:
+                raise InputError(f"feature {name!r} needs a whole number within ±{resolution} for each of its codes")
+        super().__init__(domain, v, scale)
+
+    @property
+    def targets(self) -> tuple[tuple[str, IntArray], ...]:
+        return ((self._target, np.array([-1, 1])),)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        return (*self._values, "1")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self._values, self._target)
+
+    def features(self, batch: Mapping[str, Codes]) -> Matrix:
+        rows = len(batch[self._target])
+        out = np.full((self.feature_count, rows), self.largest_feature, dtype=np.float32)
+        for row, (name, numbers) in zip(out, self._values.items(), strict=False):
+            np.take(numbers, batch[name], out=row)
+        return out
+
+    def allowed(self) -> NDArray[np.bool_]:
+        return np.ones((1, self.feature_count), dtype=bool)
+
+
 class SteepestVertex(GroupedScore):
     """For each regression the vertex ±e_j of the ℓ1 ball along which its loss falls fastest.
 
