@@ -131,9 +131,7 @@ def test_plans_that_make_no_sense():
         plan_noise(PAIRS, PrivacyUnit(), PureDP(1), noise="gaussian")
     with pytest.raises(InputError, match="no record moves 'sums'"):
         plan_noise(CellSums(DOMAIN, "a", np.zeros((2, 1))), PrivacyUnit(), ZCDP(1))
-    constant = CellSums(
-        DOMAIN, "a", np.ones((2, 1))
-    )  # the number of records: never left exact
+    constant = CellSums(DOMAIN, "a", np.ones((2, 1)))  # the number of records: never left exact
     assert plan_noise(constant, PrivacyUnit(relation="replace-one"), PureDP(1)).calls[0].scale == 1
     with pytest.raises(InputError, match="no record moves these scores"):
         plan_selection(0, PureDP(1))

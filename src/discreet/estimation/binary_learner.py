@@ -23,7 +23,7 @@ from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
 from .enumeration import MOST_COLUMNS, ParityFamily, positions
 from .frank_wolfe import Variant
-from .ising_fit import BOUNDED_CUT, mostly_real, ridge_of
+from .ising_fit import BOUNDED_CUT, GENEROUS_CUT, mostly_real, ridge_of
 from .ising_frank_wolfe import DEFAULT_WIDTH, regress_spins
 from .plan import Plan
 from .planned_sums import PlannedSums, release_card
@@ -128,10 +128,11 @@ class BinaryMRFLearner:
         first, second = rest.split([1, 1])
         everything = self._parities(domain)
         sums = [(everything.monomials, curator.measure(everything, first)[0])]
-        chosen, _ = self._significant(domain, sums, n)
+        chosen, dense = self._significant(domain, sums, n, list(everything.monomials), generous=True)
         again = ParitySums(domain, chosen, label="chosen parities")
         sums.append((again.monomials, curator.measure(again, second)[0]))
-        chosen, _ = self._significant(domain, sums, n)
+        if not dense:
+            chosen, _ = self._significant(domain, sums, n, chosen)
         names, c, _ = _fit(domain, sums, n, chosen)
         card = release_card(
             curator.statement(),
@@ -143,18 +144,27 @@ class BinaryMRFLearner:
         return BinaryMRF(dict(zip(names, map(float, c), strict=True)), domain, card)
 
     def _significant(
-        self, domain: Domain, sums: list[tuple[tuple[Clique, ...], Measurement]], n: float
+        self,
+        domain: Domain,
+        sums: list[tuple[tuple[Clique, ...], Measurement]],
+        n: float,
+        candidates: list[Clique],
+        *,
+        generous: bool = False,
     ) -> tuple[list[Clique], bool]:
         """Monomials that stand out of the noise (and all single columns); all, if most of them do."""
-        names, c, error = _fit(domain, sums, n, list(sums[0][0]))
+        names, c, error = _fit(domain, sums, n, candidates)
         z = np.abs(c) / np.maximum(error, 1e-300)
         joint = np.array([len(I) > 1 for I in names])
-        count = int(joint.sum())
         bounded = self.max_terms is not None or self.min_weight > 0
-        dense = not bounded and mostly_real(z[joint] < 1, 0.683)
-        cut = math.sqrt(2 * math.log(max(count, 2))) + 0.5
-        keep = (z > (min(cut, BOUNDED_CUT) if bounded else cut)) & (np.abs(c) >= self.min_weight / 2)
-        if self.max_terms is not None and (keep & joint).sum() > self.max_terms:
+        dense = generous and not bounded and mostly_real(z[joint] < 1, 0.683)
+        cut = math.sqrt(2 * math.log(max(len(sums[0][0]), 2))) + 0.5
+        if bounded:
+            cut = min(cut, BOUNDED_CUT)
+        if generous:
+            cut = min(cut, GENEROUS_CUT)
+        keep = (z > cut) & (generous | (np.abs(c) >= self.min_weight / 2))
+        if self.max_terms is not None and not generous and (keep & joint).sum() > self.max_terms:
             order = np.argsort(-np.where(keep & joint, z, -1.0), kind="stable")
             keep[order[self.max_terms :]] = False
         keep |= ~joint | dense

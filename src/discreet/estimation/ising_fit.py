@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 Pair = tuple[int, int]
 TREE_CELLS = 1 << 19  # of a junction tree that will be calibrated some fifty times
 PRIOR = 0.3  # typical size of a coupling: where noise is far larger than signal, estimates go to zero
+GENEROUS_CUT = 2.5  # standard errors beyond which a coupling is looked at again
 BOUNDED_CUT = 2.0  # standard errors that a coupling must show when a bound on their number keeps out the false ones
 _CHAINS, _ROUNDS, _SWEEPS = 1500, 60, 4
 
@@ -187,19 +188,25 @@ def coupling_scores(domain: Domain, moments: SpinMoments) -> tuple[Array, Array]
         A = np.where(np.isfinite(moments.double_variance), bethe_couplings(moments), 0.0)
         # Noise E that is independent from pair to pair moves C⁻¹ by C⁻¹EC⁻¹; that of n Gaussian records is Wishart.
         inverse = _inverse_correlations(moments)
-        squares, own = (inverse**2).sum(axis=1), np.diag(inverse)
-        error = np.sqrt(noise * np.outer(squares, squares) + (np.outer(own, own) + inverse**2) / moments.records)
+        squares, own = inverse**2, np.diag(inverse)
+        error = np.sqrt(squares @ noise @ squares + (np.outer(own, own) + squares) / moments.records)
     return A, np.divide(A, error, out=np.zeros_like(A), where=error > 0)
 
 
 def significant_pairs(
-    domain: Domain, moments: SpinMoments, *, most: int | None = None, least: float = 0.0
+    domain: Domain,
+    moments: SpinMoments,
+    *,
+    most: int | None = None,
+    least: float = 0.0,
+    generous: bool = False,
 ) -> tuple[list[Pair], bool]:
     """The measured pairs whose coupling stands out of the noise, and whether nearly all pairs seem to have one.
 
     Among m couplings of nothing but noise the largest is some √(2 ln m) standard errors: what lies above that, with
     half a standard error to spare, is taken. Where more than half of all couplings look real, leaving out the small
     ones would cost as much as it saves, and all are kept. ``most`` keeps the largest, ``least`` those of that size.
+    ``generous`` names all that may turn out to be real when they are measured again, and some that will not.
     """
     A, z = coupling_scores(domain, moments)
     pairs = moments.measured_pairs()
@@ -211,6 +218,8 @@ def significant_pairs(
     cut = math.sqrt(2 * math.log(max(len(pairs), 2))) + 0.5
     if most is not None:
         cut = min(cut, BOUNDED_CUT)
+    if generous:
+        cut, least, most = min(cut, GENEROUS_CUT), 0.0, None if most is None else 2 * most
     keep = np.ones(len(pairs), dtype=bool) if dense else size > cut
     if least > 0:
         keep = (strength >= least / 2) & (size > 1)
@@ -240,11 +249,18 @@ def project_width(A: Array, theta: Array, width: float) -> tuple[Array, Array]:
 def sparse_of(
     fit: IsingFit, moments: SpinMoments, pairs: Sequence[Pair], *, most: int | None = None, least: float = 0.0
 ) -> list[Pair]:
-    """Of fitted couplings on a few pairs, those that stand out; errors as if pairs did not influence each other."""
+    """Of fitted couplings on a few pairs, those that stand out; on more columns than can be enumerated, with errors as
+    if pairs hardly influenced each other."""
     i, j = _index(pairs)
     strength = np.abs(fit.A[i, j])
-    spread = np.maximum(1 - moments.double[i, j] ** 2, 0.2)
-    error = 1.3 * np.sqrt(moments.double_variance[i, j] + spread / moments.records) / spread
+    if moments.p <= MOST_COLUMNS:
+        family = ParityFamily(moments.p, (*((k,) for k in range(moments.p)), *pairs))
+        c = np.concatenate([fit.theta, fit.A[i, j]])
+        spectrum = family.spectrum(family.distribution(c)[0])
+        error = family.standard_errors(spectrum, _flat(moments, pairs)[1], moments.records)[moments.p :]
+    else:
+        spread = np.maximum(1 - moments.double[i, j] ** 2, 0.2)
+        error = 1.3 * np.sqrt(moments.double_variance[i, j] + spread / moments.records) / spread
     cut = math.sqrt(2 * math.log(max(moments.p * (moments.p - 1) // 2, 2))) + 0.5
     if most is not None:
         cut = min(cut, BOUNDED_CUT)

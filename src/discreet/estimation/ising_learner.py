@@ -19,7 +19,7 @@ from ..privacy.gradients import SpinGradients
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
 from .frank_wolfe import Variant, choose_steps
-from .ising_fit import IsingFit, Pair, fit_support, project_width, significant_pairs, sparse_of
+from .ising_fit import IsingFit, Pair, fit_support, project_width, sparse_of
 from .ising_frank_wolfe import DEFAULT_WIDTH, couplings, regress_spins
 from .plan import Plan
 from .planned_sums import PlannedSums, release_card
@@ -188,16 +188,12 @@ class IsingLearner:
         return Plan(f"frank_wolfe, {self.variant}", unit, budget, tuple(entries), (note,), size)
 
     def _estimate(self, domain: Domain, measured: Measured) -> tuple[IsingFit, Sequence[Pair]]:
-        moments = measured.moments
-        if measured.strategy == "selected pairs":
-            chosen = moments.measured_pairs()
-            fit = fit_support(domain, moments, chosen, self.random_state)
-            pairs = sparse_of(fit, moments, chosen, most=self.max_edges, least=self.min_weight)
-        else:
-            pairs, dense = significant_pairs(domain, moments, most=self.max_edges, least=self.min_weight)
-            if dense:
-                pairs = moments.measured_pairs()
-        return fit_support(domain, moments, pairs, self.random_state), pairs
+        moments, pairs = measured.moments, list(measured.pairs)
+        fit = fit_support(domain, moments, pairs, self.random_state)
+        if measured.dense:
+            return fit, pairs
+        kept = sparse_of(fit, moments, pairs, most=self.max_edges, least=self.min_weight)
+        return (fit if kept == pairs else fit_support(domain, moments, kept, self.random_state)), kept
 
 
 def sup_error(model: IsingModel, truth: IsingModel) -> float:

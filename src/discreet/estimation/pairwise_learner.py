@@ -102,7 +102,7 @@ class PairwiseLearner:
         first, second = budget.split([1, 1])
         query = _tables(domain, _pairs(domain))
         measured = curator.measure(query, first)
-        edges = self._edges(domain, measured)
+        edges = self._edges(domain, measured, generous=True)
         again = curator.measure(_tables(domain, edges), second)
         return self.estimate(Measurements((*measured, *again), curator.statement()), domain)
 
@@ -144,17 +144,19 @@ class PairwiseLearner:
         W: dict[Pair, Any] = {(a, b): found[a, b] for a, b in edges}
         return PairwiseModel(W, {name: found[(name,)] for name in columns.names}, columns, card)
 
-    def _edges(self, domain: Domain, measurements: Measurements) -> list[Pair]:
-        """Pairs whose partial correlations stand out; all pairs, if most do."""
+    def _edges(self, domain: Domain, measurements: Measurements, *, generous: bool = False) -> list[Pair]:
+        """Pairs whose partial correlations stand out (generously: that may); all pairs, if most do."""
         pairs = _pairs(domain)
         statistic, freedom, size = _statistics(domain, measurements)
         # P(χ² > r + 2√(rx) + 2x) ≤ e^{−x} [Laurent, Massart, Annals of Statistics 2000, Lemma 1], for m pairs at once.
-        x = math.log(max(len(pairs), 2)) + 2
+        x = 3.0 if generous else math.log(max(len(pairs), 2)) + 2
         keep = statistic > freedom + 2 * np.sqrt(freedom * x) + 2 * x
         bounded = self.max_edges is not None or self.min_weight > 0
         # Half of all χ² lie below the median, some r − 2/3.
         if not bounded and mostly_real(statistic < freedom - 2 / 3, 0.5):
             keep[:] = True
+        if generous and not bounded:
+            return [pair for pair, kept in zip(pairs, keep, strict=True) if kept]
         if self.min_weight > 0:
             keep &= size >= self.min_weight / 2
         if self.max_edges is not None:
@@ -212,14 +214,15 @@ def _statistics(domain: Domain, measurements: Measurements) -> tuple[Array, Arra
         table, variance = tables[a, b]
         block = bases[a].T @ (table / n - np.outer(means[a], means[b])) @ bases[b]
         C[place[a], place[b]], C[place[b], place[a]] = block, block.T
-        noise[place[a], place[b]] = variance / n**2
+        noise[place[a], place[b]] = noise[place[b], place[a]] = variance / n**2
     values, vectors = np.linalg.eigh(C)
     K = (vectors / np.maximum(values, 0.05 / max(domain.shape))) @ vectors.T
-    squares, own = (K**2).sum(axis=1), np.diag(K)
+    own = np.diag(K)
+    spread = K**2 @ noise @ K**2
     statistic, freedom, size = np.zeros(len(pairs)), np.zeros(len(pairs)), np.zeros(len(pairs))
     for at, (a, b) in enumerate(pairs):
         i, j = place[a], place[b]
-        error = noise[i, j] * np.outer(squares[i], squares[j]) + np.outer(own[i], own[j]) / n
+        error = spread[i, j] + np.outer(own[i], own[j]) / n
         statistic[at] = float((K[i, j] ** 2 / error).sum())
         freedom[at] = K[i, j].size
         weights = bases[a] @ K[i, j] @ bases[b].T

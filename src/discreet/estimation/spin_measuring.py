@@ -1,7 +1,7 @@
 """What to ask about spins, and for how much: all moments and the important ones again, or a private choice of pairs.
 
 The number of records, when it is not public, costs two percent. With half of the rest *all* means and pair sums are
-measured; what stands out of their noise is measured again with the other half, and everything else is known to be
+measured; what may stand out of their noise is measured again with the other half, and everything else is known to be
 small. Where nothing stands out because nearly everything does, all sums are measured again: nothing is lost, as two
 Gaussian halves are one whole. When the noise of all pairs together would hide typical couplings, each column privately
 selects its most correlated partners instead, and only those pairs are measured.
@@ -44,6 +44,8 @@ class Measured:
     sums: tuple[tuple[tuple[Clique, ...], Measurement], ...]
     strategy: str
     size: Measurement
+    pairs: tuple[Pair, ...]  # that may have a coupling: measured last
+    dense: bool
 
 
 def pair_sums(domain: Domain) -> ParitySums:
@@ -99,10 +101,10 @@ def _all_pairs(curator: Curator, rest: Budget, n: float, size: Measurement, most
     first, second = rest.split([1, 1])
     sums = [(everything.monomials, curator.measure(everything, first)[0])]
     moments = SpinMoments.of(domain, n, sums)
-    pairs, dense = significant_pairs(domain, moments, most=most, least=least)
+    pairs, dense = significant_pairs(domain, moments, most=most, least=least, generous=True)
     again = everything if dense else chosen_sums(domain, pairs)
     sums.append((again.monomials, curator.measure(again, second)[0]))
-    return Measured(SpinMoments.of(domain, n, sums), tuple(sums), "all pairs", size)
+    return Measured(SpinMoments.of(domain, n, sums), tuple(sums), "all pairs", size, tuple(pairs), dense)
 
 
 def _selected_pairs(curator: Curator, rest: Budget, n: float, size: Measurement) -> Measured:
@@ -122,4 +124,5 @@ def _selected_pairs(curator: Curator, rest: Budget, n: float, size: Measurement)
             found.add((min(i, j), max(i, j)))
     chosen = chosen_sums(domain, sorted(found))
     sums.append((chosen.monomials, curator.measure(chosen, for_sums)[0]))
-    return Measured(SpinMoments.of(domain, n, sums), tuple(sums), "selected pairs", size)
+    pairs = tuple(sorted(found))
+    return Measured(SpinMoments.of(domain, n, sums), tuple(sums), "selected pairs", size, pairs, False)
