@@ -12,7 +12,7 @@ INF = np.inf
 
 
 def factor(names: str, seed: int = 0, batch: tuple[int, ...] = ()) -> Factor:
-    own = DOMAIN.project(names)
+    own = DOMAIN.project(tuple(names))
     return Factor(own, np.random.default_rng(seed).standard_normal((*batch, *own.shape)))
 
 
@@ -82,12 +82,12 @@ def test_expand_is_a_view():
     assert wide.values.shape == DOMAIN.shape and wide.values.base is not None
     np.testing.assert_array_equal(wide.values[1, :, 2], f.values)
     with pytest.raises(InputError, match="without 'b'"):
-        f.expand(DOMAIN.project("ac"))
+        f.expand(DOMAIN.project(tuple("ac")))
 
 
 def test_mistakes_are_named():
     with pytest.raises(InputError, match=r"needs a table of shape \(…, 2, 3\), got \(3, 2\)"):
-        Factor(DOMAIN.project("ab"), np.zeros((3, 2)))
+        Factor(DOMAIN.project(tuple("ab")), np.zeros((3, 2)))
     with pytest.raises(InputError, match="non-negative"):
         Factor.from_probabilities(DOMAIN.project("a"), [0.5, -0.5])
     with pytest.raises(InputError, match="non-negative"):

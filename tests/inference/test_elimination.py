@@ -17,7 +17,7 @@ def student_network() -> tuple[Domain, list[Factor]]:
     rng = np.random.default_rng(0)
 
     def conditional(names: str) -> Factor:
-        own = domain.project(names)
+        own = domain.project(tuple(names))
         p = rng.dirichlet(np.ones(own.shape[-1]), size=own.shape[:-1])
         return Factor.from_probabilities(own, p)
 

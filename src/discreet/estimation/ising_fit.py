@@ -29,8 +29,10 @@ Pair = tuple[int, int]
 TREE_CELLS = 1 << 19  # of a junction tree that will be calibrated some fifty times
 PRIOR = 0.3  # typical size of a coupling: where noise is far larger than signal, estimates go to zero
 GENEROUS_CUT = 2.5  # standard errors beyond which a coupling is looked at again
-BOUNDED_CUT = 2.0  # standard errors that a coupling must show when a bound on their number keeps out the false ones
+BOUNDED_CUT = 3.0  # standard errors that a coupling must show when a bound on their number keeps out the false ones
 _CHAINS, _ROUNDS, _SWEEPS = 1500, 60, 4
+_REWEIGHTINGS = 3
+_AT_ONCE = 3  # pairs added before the next fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,13 @@ def _enumerated(moments: SpinMoments, pairs: Sequence[Pair]) -> IsingFit:
     p = moments.p
     family = ParityFamily(p, (*((i,) for i in range(p)), *pairs))
     target, variance = _flat(moments, pairs)
-    c, _ = family.fit(target, ridge_of(variance))
+    plain = ridge_of(variance)
+    ridge = plain
+    # Where the Fisher information F is small, noise is amplified by 1/F, and the ridge of a posterior mode is too.
+    for _ in range(_REWEIGHTINGS):
+        c, spectrum = family.fit(target, ridge)
+        inverse = np.linalg.inv(family.fisher(spectrum) + np.diag(ridge + 1e-9))
+        ridge = plain * np.maximum(np.diag(inverse), 1.0)
     return _unflat(c, p, pairs, "maximum likelihood by enumeration")
 
 
@@ -244,6 +252,35 @@ def project_width(A: Array, theta: Array, width: float) -> tuple[Array, Array]:
     row = np.abs(A).sum(axis=1) + np.abs(theta)
     factor = np.minimum(1.0, np.divide(width, row, out=np.ones_like(row), where=row > 0))
     return A * np.minimum(factor[:, None], factor), theta * factor
+
+
+def explained(moments: SpinMoments, pairs: Sequence[Pair]) -> list[Pair]:
+    """These pairs, and as many more as it takes until no measured correlation contradicts the fit.
+
+    Where columns are strongly correlated, no coupling may stand out of the noise although together they are plainly
+    there. Pairs are added by how far the fit is from what was measured, while that is more than noise. Up to 20
+    columns, where a fit is cheap.
+    """
+    found = list(pairs)
+    measured = moments.measured_pairs()
+    if moments.p > MOST_COLUMNS or not measured:
+        return found
+    i, j = _index(measured)
+    cut = math.sqrt(2 * math.log(max(len(measured), 2))) + 0.5
+    error = np.sqrt(moments.double_variance[i, j] + (1 - moments.double[i, j] ** 2) / moments.records)
+    everything = ParityFamily(moments.p, tuple(measured))
+    while len(found) < len(measured):
+        fit = _enumerated(moments, found)
+        family = ParityFamily(moments.p, (*((k,) for k in range(moments.p)), *found))
+        a, b = _index(found)
+        spectrum = family.spectrum(family.distribution(np.concatenate([fit.theta, fit.A[a, b]]))[0])
+        misfit = np.abs(moments.double[i, j] - spectrum[everything.masks]) / error
+        misfit[[measured.index(pair) for pair in found]] = 0.0
+        worst = [at for at in np.argsort(-misfit, kind="stable")[:_AT_ONCE] if misfit[at] > cut]
+        if not worst:
+            break
+        found += [measured[at] for at in worst]
+    return sorted(found)
 
 
 def sparse_of(

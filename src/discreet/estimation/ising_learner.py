@@ -19,7 +19,7 @@ from ..privacy.gradients import SpinGradients
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
 from .frank_wolfe import Variant, choose_steps
-from .ising_fit import IsingFit, Pair, fit_support, project_width, sparse_of
+from .ising_fit import IsingFit, Pair, explained, fit_support, project_width, sparse_of
 from .ising_frank_wolfe import DEFAULT_WIDTH, couplings, regress_spins
 from .plan import Plan
 from .planned_sums import PlannedSums, release_card
@@ -193,6 +193,8 @@ class IsingLearner:
         if measured.dense:
             return fit, pairs
         kept = sparse_of(fit, moments, pairs, most=self.max_edges, least=self.min_weight)
+        if self.max_edges is None and self.min_weight == 0:
+            kept = explained(moments, kept)
         return (fit if kept == pairs else fit_support(domain, moments, kept, self.random_state)), kept
 
 

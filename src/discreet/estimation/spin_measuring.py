@@ -26,13 +26,13 @@ from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.parities import ParitySums, PartnerResiduals
 from ..privacy.unit import PrivacyUnit
-from .ising_fit import Pair, significant_pairs
+from .ising_fit import Pair, explained, significant_pairs
 from .spin_moments import SpinMoments
 
 Strategy = Literal["auto", "all pairs", "selected pairs"]
 SIZE_SHARE = 2  # percent of the budget for the number of records, when it is not public
 LIMIT = 0.15  # of what stands out among all pair correlations, beyond which pairs are selected first
-PARTNERS = 3  # that a column selects
+PARTNERS = 4  # that a column selects
 SELECTED_SHARES = (8, 32, 60)  # means; selection; means and chosen pairs
 
 
@@ -102,6 +102,8 @@ def _all_pairs(curator: Curator, rest: Budget, n: float, size: Measurement, most
     sums = [(everything.monomials, curator.measure(everything, first)[0])]
     moments = SpinMoments.of(domain, n, sums)
     pairs, dense = significant_pairs(domain, moments, most=most, least=least, generous=True)
+    if not dense and most is None and least == 0:
+        pairs = explained(moments, pairs)
     again = everything if dense else chosen_sums(domain, pairs)
     sums.append((again.monomials, curator.measure(again, second)[0]))
     return Measured(SpinMoments.of(domain, n, sums), tuple(sums), "all pairs", size, tuple(pairs), dense)
