@@ -79,10 +79,14 @@ def test_survival_of_the_most_probable_values() -> None:
     """A clear answer survives fresh noise, a coin toss does not always."""
     domain = Domain.of({"sure": 2, "coin": 2})
     network = BayesianNetwork(domain, {}, {"sure": np.array([0.95, 0.05]), "coin": np.array([0.5, 0.5])})
-    refit, measured, model, _ = _case(network, 400, PureDP(0.1), 0)
-    found = noise_intervals(refit, measured, model, draws=60, random_state=1)
-    assert found.map_survival("sure") > 0.95
-    assert found.map_survival("coin") < 0.95
+    survived: dict[str, list[float]] = {"sure": [], "coin": []}
+    for seed in range(8):  # the protective noise is never seeded: several rounds, so that chance does not decide
+        refit, measured, model, _ = _case(network, 400, PureDP(0.1), seed)
+        found = noise_intervals(refit, measured, model, draws=40, random_state=1)
+        for name, values in survived.items():
+            values.append(found.map_survival(name))
+    assert np.median(survived["sure"]) > 0.95
+    assert min(survived["coin"]) < 0.95
 
 
 def test_probability_and_any_other_question() -> None:

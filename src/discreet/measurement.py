@@ -132,8 +132,8 @@ class Measurement:
         if array.shape != tuple(domain[n].size for n in given):
             raise InputError(f"the public table of {tuple(given)} has the wrong shape {array.shape}")
         array = array.transpose([given.index(n) for n in columns])
-        if not np.all(np.isfinite(array)) or np.any(array != np.rint(array)):
-            raise InputError(f"a public table holds whole counts; the one of {columns} does not")
+        if not np.all(np.isfinite(array)) or np.any(array != np.rint(array)) or np.any(array < 0):
+            raise InputError(f"a public table holds whole counts, none of them negative; the one of {columns} does not")
         return cls(
             label or f"public {' × '.join(columns) or 'total'}",
             array.astype(np.int64),

@@ -228,3 +228,21 @@ def test_the_plan_of_a_search_says_what_can_be_known() -> None:
     assert "7 private selections" in str(plan) and "0.68" in str(plan)
     known = SearchedNetwork(approximate_size=1000).plan(domain, PrivacyUnit(), ZCDP(0.1))
     assert not known.tables and "0.07" in str(known)
+
+
+@pytest.mark.parametrize("text", ["lung <- smoke", "smoke - lung", "smoke\nlung", "nonsense here\nsmoke -> lung"])
+def test_a_line_without_an_arrow_is_refused(text):
+    with pytest.raises(InputError, match="not of the form 'parent -> child'"):
+        parse_arrows(text)
+
+
+def test_a_file_name_is_not_taken_for_a_graph():
+    with pytest.raises(InputError, match=r"pathlib\.Path"):
+        parents_of("asia.bif", networks.load("asia").domain)
+
+
+def test_edges_from_a_generator_last():
+    learner = OptimalNetwork(edge for edge in [("smoke", "lung"), ("smoke", "bronc")])
+    domain = networks.load("asia").domain
+    assert learner.families(domain).cliques == learner.families(domain).cliques
+    assert ("smoke", "lung") in learner.families(domain).maximal

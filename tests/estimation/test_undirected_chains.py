@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from discreet.audit.replay import replay_pair
@@ -14,7 +15,7 @@ from discreet.estimation.chains import UNITS, ChainLearner, ScaledSteps
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
-from discreet.tables.sequences import steps, steps_domain
+from discreet.tables.sequences import AFTER, BEFORE, steps, steps_domain
 
 PLACES = Attribute.categorical("place", ["away", "hall", "desk"])
 START, GO = np.array([0.1, 0.6, 0.3]), np.array([[0.8, 0.15, 0.05], [0.1, 0.5, 0.4], [0.05, 0.25, 0.7]])
@@ -148,3 +149,16 @@ def test_a_wrong_k_would_be_caught() -> None:
         outcome = replay_pair(ChainLearner("scale").fit, tables[0], tables[1], unit, PureDP(1))
         names |= {p.name for p in outcome.problems}
     assert "within the declared sensitivity" in names
+
+
+@pytest.mark.parametrize("odd", ["late", None, 2.5, "2020-01-01", True])
+def test_an_odd_time_of_one_person_moves_nobody_elses_steps(odd):
+    """How times compare must not depend on what else the column holds."""
+    states = Attribute.categorical("state", ["x", "y"])
+    people = [f"p{i}" for i in range(20)]
+    rows = {"person": people * 2, "time": [9] * 20 + [10] * 20, "state": ["x"] * 20 + ["y"] * 20}
+    more = {key: [*values, extra] for (key, values), extra in zip(rows.items(), ["new", odd, "x"], strict=True)}
+    for make in (dict, pd.DataFrame):
+        alone, together = (steps(make(r), states, person="person", time="time") for r in (rows, more))
+        counts = [t.count([(BEFORE, AFTER)])[0] for t in (alone, together)]
+        assert np.abs(counts[1] - counts[0]).sum() <= 1

@@ -40,6 +40,8 @@ def parents_of(graph: Graph, domain: Domain) -> Parents:
     if isinstance(graph, BayesianNetwork | NetworkData):
         found: Mapping[str, Sequence[str]] = graph.parents
     elif isinstance(graph, str):
+        if "\n" not in graph and graph.strip().lower().endswith((".bif", ".txt")):
+            raise InputError(f"{graph!r} looks like the name of a file; give it as pathlib.Path({graph!r})")
         found = parse_bif(graph).parents if graph.lstrip().startswith("network") else parse_arrows(graph)
     elif isinstance(graph, os.PathLike):
         path = Path(graph)
@@ -51,6 +53,20 @@ def parents_of(graph: Graph, domain: Domain) -> Parents:
     return checked(found, domain)
 
 
+def materialised(graph: Graph) -> Graph:
+    """A graph that can be read more than once: edges from a generator are gone after the first time."""
+    again = isinstance(graph, str | os.PathLike | Mapping | BayesianNetwork | NetworkData) or hasattr(
+        graph, "is_directed"
+    )
+    if again:
+        return graph
+    if not isinstance(graph, Iterable):
+        raise InputError(
+            f"a graph is lines 'a -> b', pairs (parent, child), a mapping to parents or a BIF file, got {graph!r}"
+        )
+    return tuple(graph)
+
+
 def parse_arrows(text: str) -> Parents:
     """Parents from lines ``a -> b``."""
     pairs: list[tuple[str, str]] = []
@@ -59,7 +75,7 @@ def parse_arrows(text: str) -> Parents:
         if not content:
             continue
         sides = [[n.strip() for n in side.split(",")] for side in content.replace("→", "->").split("->")]
-        if any(not name for side in sides for name in side):
+        if len(sides) < 2 or "<-" in content or any(not name for side in sides for name in side):
             raise InputError(f"line {number} of the graph is not of the form 'parent -> child': {content[:80]!r}")
         for above, below in pairwise(sides):
             pairs.extend((a, b) for a in above for b in below)

@@ -11,7 +11,7 @@ from ..privacy.budget import Budget
 from ..privacy.curator import Curator, ExactCurator
 from ..privacy.query import Marginals
 from .families import LARGEST_FAMILY, Families, TooLarge, rows_from_counts
-from .graph_input import Graph
+from .graph_input import Graph, materialised
 from .uniform import card_of
 
 METHOD = "nonprivate"
@@ -27,6 +27,9 @@ class NonprivateNetwork:
     graph: Graph
     largest: int = LARGEST_FAMILY
     too_large: TooLarge = "refuse"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "graph", materialised(self.graph))
 
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)

@@ -28,7 +28,7 @@ from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
 from .consistency import consistent, estimated_total
 from .families import LARGEST_FAMILY, Array, Families, TooLarge, rows_from_counts
-from .graph_input import Graph
+from .graph_input import Graph, materialised
 from .network_fit import STEPS, engine_for, fit_network
 from .plan import Plan, PlannedTable, advice
 from .projection import project_table
@@ -64,6 +64,7 @@ class OptimalNetwork:
     memory_limit: int = DEFAULT_MEMORY_LIMIT
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "graph", materialised(self.graph))
         if isinstance(self.fit_steps, bool) or not isinstance(self.fit_steps, int) or self.fit_steps < 0:
             raise InputError(f"fit_steps must be a whole number of at least 0, got {self.fit_steps!r}")
 

@@ -38,6 +38,8 @@ class ClippedGradients(Query):
     """
 
     def __init__(self, field: Field, marginals: Array, radius: float) -> None:
+        if not 0 < radius < math.inf:
+            raise InputError(f"the clipping radius must be positive, got {radius}")
         self.field = field
         self.radius = radius
         self._mu = np.rint(marginals * MARGINAL_UNITS).astype(np.int64)
@@ -106,8 +108,12 @@ class PrivateDescent:
         for name in ("approximate_size", "learning_rate"):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be positive, got {name}={getattr(self, name)}")
-        if self.rounds < 1:
-            raise InputError(f"rounds must be at least 1, got {self.rounds}")
+        if type(self.rounds) is not int or self.rounds < 1:
+            raise InputError(f"rounds must be a whole number of at least 1, got {self.rounds}")
+        if self.clip is not None and not 0 < self.clip < math.inf:
+            raise InputError(f"clip must be positive, or None, got {self.clip}")
+        if not 0 <= self.penalty < math.inf:
+            raise InputError(f"penalty must not be negative, got {self.penalty}")
 
     def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
         domain: Domain = curator.domain

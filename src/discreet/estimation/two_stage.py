@@ -39,7 +39,7 @@ from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
 from .compute_parameters import LEAST_RECORDS, NodeTables, measure_nodes, node_tables, parameters
 from .families import LARGEST_FAMILY, Array, Families, TooLarge
-from .graph_input import Graph
+from .graph_input import Graph, materialised
 from .plan import Plan, advice
 from .uniform import card_of, planned_nodes
 
@@ -69,6 +69,7 @@ class TwoStageNetwork:
     too_large: TooLarge = "refuse"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "graph", materialised(self.graph))
         if not 0 < exact(self.first_stage, "first_stage") < 1:
             raise InputError(f"first_stage must lie strictly between 0 and 1, got {self.first_stage}")
         if not 0 < exact(self.rate, "rate") <= 1:

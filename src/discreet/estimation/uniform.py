@@ -15,7 +15,7 @@ from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
 from .compute_parameters import LEAST_RECORDS, measure_nodes, node_tables, parameters
 from .families import LARGEST_FAMILY, Families, TooLarge
-from .graph_input import Graph
+from .graph_input import Graph, materialised
 from .plan import Plan, PlannedTable, advice
 
 METHOD = "uniform"
@@ -34,6 +34,9 @@ class UniformNetwork:
     least_records: float = LEAST_RECORDS
     largest: int = LARGEST_FAMILY
     too_large: TooLarge = "refuse"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "graph", materialised(self.graph))
 
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)

@@ -73,9 +73,11 @@ def sampled_rounds(
     left = [rounds]
 
     def one_round(query: Query) -> NDArray[np.float64]:
-        if not left[0]:
-            raise BudgetError(f"{rounds} rounds were paid for, and all of them are done")
-        left[0] -= 1
+        with curator._root._lock:
+            curator._check_open()
+            if not left[0]:
+                raise BudgetError(f"{rounds} rounds were paid for, and all of them are done")
+            left[0] -= 1
         (part,), (sensitivity,) = query.parts, query.sensitivity(curator.unit)
         scale = math.nextafter(multiplier * math.sqrt(sensitivity.l2_squared) * _SAFE, math.inf)
         if scale < LEAST_SCALE:

@@ -8,13 +8,14 @@ it sees rows.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Attribute, Domain
-from ..encoding import columns_of, encode_column
+from ..encoding import as_list, columns_of, encode_column
 from ..errors import InputError
 from .encode import _persons
 from .memory import MemoryTable
@@ -69,8 +70,8 @@ def steps(
     columns = columns_of(rows, [own, person, time, *([sequence] if sequence else [])])
     codes = encode_column(columns[own], replace(states, name=own)).astype(np.int64)
     kept, persons = _persons(columns[person])
-    codes, when = codes[kept], _order(columns[time])[kept]
-    part = _order(columns[sequence])[kept] if sequence else np.zeros(len(codes), dtype=np.int64)
+    codes, when = codes[kept], _order(columns[time], kept)
+    part = _order(columns[sequence], kept) if sequence else np.zeros(len(codes), dtype=np.int64)
     # Ties in time are settled by the state, never by the position of a row.
     order = np.lexsort((codes, when, part, persons.of_row))
     codes, part, owner = codes[order], part[order], persons.of_row[order]
@@ -89,9 +90,34 @@ def steps(
     return MemoryTable(domain, arrays, persons=replace(persons, of_row=owner), unit_column=person)
 
 
-def _order(values: Any) -> NDArray[np.int64]:
-    """Ranks of times or of the names of sequences: only their order matters."""
-    array = np.asarray(values)
-    if array.dtype == object:
-        array = array.astype(str)
-    return np.unique(array, return_inverse=True)[1].reshape(-1).astype(np.int64)
+def _order(values: Any, kept: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Ranks of times or of the names of sequences: only their order matters.
+
+    How two values compare depends on the two alone, never on what else the column holds: a type that is taken from the
+    whole column would let one odd value reorder everybody's steps.
+    """
+    items = as_list(values)
+    keys = [_sort_key(items[i]) for i in kept]
+    rank = {key: i for i, key in enumerate(sorted(set(keys)))}
+    return np.fromiter(map(rank.__getitem__, keys), np.int64, len(keys))
+
+
+def _sort_key(value: Any) -> tuple[int, Any]:
+    """Nulls, then numbers (also spelled out), then dates, then words."""
+    if value is None:
+        return (0, 0)
+    if isinstance(value, str):
+        try:
+            number = float(value)
+            return (1, int(value) if number.is_integer() and value.strip().lstrip("+-").isdecimal() else number)
+        except ValueError:
+            return (3, value)
+    if isinstance(value, int | float):
+        return (1, value)
+    if isinstance(value, np.datetime64 | date):
+        moment: Any = value
+        return (2, str(moment) if getattr(moment, "tzinfo", None) else str(np.datetime64(moment, "ns")))
+    try:
+        return (3, str(value))
+    except Exception:  # spelling runs code of the value's own
+        return (3, type(value).__name__)
