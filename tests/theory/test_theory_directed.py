@@ -65,7 +65,7 @@ def test_theorem_42_holds_and_says_nothing() -> None:
             np.abs(exact.marginal(n).probabilities - private.marginal(n).probabilities).sum() for n in network.domain
         ]
         assert max(errors) <= bounds.upper
-        # On asia chance decides whether the bound exceeds 2, the largest L1 distance there is; elsewhere it always does.
+        # On asia chance decides whether the bound exceeds 2, the largest L1 distance there is.
         assert bounds.upper > (2 if name != "asia" else 5 * max(errors))
         assert all(0 <= bounds.normalised(e) < 0.2 for e in errors)
         assert 0 < parameter_l1(exact, private) < 2
