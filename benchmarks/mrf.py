@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import _mrf_release
 from benchmarks.harness import Resumable, ratio, row, seconds
 from discreet.domain import Domain
-from discreet.estimation.binary_learner import BinaryMRFLearner
 from discreet.estimation.ising_learner import IsingLearner, sup_error
-from discreet.estimation.pairwise_learner import PairwiseLearner
-from discreet.estimation.parity_release import gaussian_parities, multiplicative_weights_parities
 from discreet.inference.spins import SpinChains, colour_classes
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.gradients import SpinGradients
-from discreet.privacy.parities import ParitySums, all_monomials
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 
@@ -41,8 +37,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
     runs = 2 if quick else 5
     yield from accuracy(store, runs, seed, quick)
     yield from recovery(store, runs, seed)
-    yield from other_families(store, runs, seed)
-    yield from query_release(store, runs, seed)
+    yield from _mrf_release.rows(store, runs, seed, quick)
     if data is not None and (data / "nltcs.csv").exists():
         yield from nltcs(data / "nltcs.csv", seed)
     yield from speed(quick)
@@ -161,84 +156,8 @@ def right_graphs(n: int, bound: int | None, unit: PrivacyUnit, tries: int, seed:
     return hits / tries
 
 
-# -- other families ----------------------------------------------------------------------------------------------------
-
-
-def other_families(store: Resumable, runs: int, seed: int) -> Iterator[dict[str, Any]]:
-    facts = {"runs": runs, "notion": "zcdp", "relation": "replace-one", "n_public": True}
-    for k in (3, 4, 5):
-        setting = f"3-regular, p = 10, k = {k}, n = 1e4, ρ = 0.1"
-        ours = store.get(f"pairwise {k}", partial(pairwise_error, "moments", k, REPLACE, runs, seed))
-        exact = store.get(f"pairwise exact {k}", partial(pairwise_error, "moments", k, None, runs, seed))
-        yield row("sup-norm error, pairwise", setting, ours, reference=exact, reference_name="non-private fit",
-                  target=0.10 if k == 3 else None, **facts)  # fmt: skip
-        if k == 3:
-            tight = store.get("pairwise FW", partial(pairwise_error, "frank_wolfe", k, REPLACE, runs, seed))
-            yield row("sup-norm error, pairwise", setting, tight, method="frank_wolfe, tight", **facts)
-    setting = "p = 20, t = 3, n = 1e4, ρ = 0.1"
-    ours = store.get("binary", partial(binary_errors, "moments", runs, seed))
-    tight = store.get("binary FW", partial(binary_errors, "frank_wolfe", runs, seed))
-    for norm, target in (("sup-norm error", 0.06), ("ℓ1 error", None), ("error of maximal monomials", None)):
-        yield row(f"{norm}, binary field", setting, ours[norm], reference=tight[norm],
-                  reference_name="Algorithm 4, tight", target=target, **facts)  # fmt: skip
-
-
-def pairwise_error(method: Any, k: int, unit: PrivacyUnit | None, runs: int, seed: int, n: int = 10_000) -> float:
-    errors = []
-    for r in range(runs):
-        s = 1000 * seed + r
-        truth = generators.pairwise(10, generators.regular(10, 3, random_state=s), levels=k, random_state=s)
-        table = columns_of(truth.sample(n, s).codes, truth.domain)
-        asked = ExactCurator(table) if unit is None else curator(table, unit, ZCDP(0.1), n)
-        found = PairwiseLearner(method=method, width=truth.width).fit(asked)
-        pairs = combinations(truth.domain.names, 2)
-        errors.append(max(np.abs(found.weights(a, b) - truth.weights(a, b)).max() for a, b in pairs))
-    return float(statistics.fmean(errors))
-
-
-def binary_errors(method: Any, runs: int, seed: int, n: int = 10_000) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
-    for r in range(runs):
-        s = 1000 * seed + r
-        rng = np.random.default_rng(s)
-        triples = {tuple(sorted(rng.choice(20, 3, replace=False).tolist())) for _ in range(10)}
-        truth = generators.binary(20, sorted({*triples, *generators.matching(20)}), weight=WEIGHT, random_state=s)
-        table = columns_of(truth.sample(n, s).codes, truth.domain)
-        model = BinaryMRFLearner(3, method=method, width=truth.width).fit(curator(table, REPLACE, ZCDP(0.1), n))
-        h, u = truth.coefficients, model.coefficients
-        gaps = {I: abs(u[I] - h[I]) for I in {*u, *h}}
-        found.setdefault("sup-norm error", []).append(max(gaps.values()))
-        found.setdefault("ℓ1 error", []).append(sum(gaps.values()))
-        found.setdefault("error of maximal monomials", []).append(max(gaps[I] for I in truth.maximal_monomials))
-    return {name: statistics.fmean(values) for name, values in found.items()}
-
-
 def columns_of(codes: Any, domain: Domain) -> MemoryTable:
     return MemoryTable(domain, [np.ascontiguousarray(codes[:, i], dtype=np.uint8) for i in range(len(domain))])
-
-
-def query_release(store: Resumable, runs: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Mean largest error of all parities up to order 3, as released."""
-    for p, n in ((8, 300), (8, 10_000)):
-        setting = f"p = {p}, all parities up to order 3, n = {n:g}, ρ = 0.1"
-        gaussian, weights = (
-            store.get(f"{m.__name__} {p} {n}", partial(parity_error, m, p, n, runs, seed))
-            for m in (gaussian_parities, multiplicative_weights_parities)
-        )
-        yield row("largest parity error", setting, gaussian, reference=weights, reference_name="multiplicative weights",
-                  runs=runs, notion="zcdp", relation="replace-one", n_public=True)  # fmt: skip
-
-
-def parity_error(method: Callable[..., Any], p: int, n: int, runs: int, seed: int) -> float:
-    out = []
-    for r in range(runs):
-        truth = graph("matching", p, seed + r)
-        table = draw(truth, n, 1000 * seed + r)
-        monomials = all_monomials(truth.domain, 3)
-        exact = table.sum(ParitySums(truth.domain, monomials))[0] / n
-        released = method(curator(table, REPLACE, ZCDP(0.1), n), monomials)
-        out.append(float(np.abs(released - exact).max()))
-    return statistics.fmean(out)
 
 
 # -- real data ---------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -108,7 +108,8 @@ class ParityTerms(Terms):
         out: list[Row] = []
         for size in range(1, len(members) + 1, 2):
             for odd in combinations(range(len(members)), size):
-                out.append((members, [1.0 if i in odd else -1.0 for i in range(len(members))], size - 1.0))
+                signs = [1.0 if i in odd else -1.0 for i in range(len(members))]
+                out.append((members, signs, size - 1.0))
         return out, -2.0, 1.0
 
 
@@ -260,7 +261,7 @@ def objective(terms: Terms, weights: Array, linear: Array, records: Records) -> 
     """What each record is worth in its problem."""
     active = [int(t) for t in np.flatnonzero(weights)]
     own = np.take_along_axis(linear, terms.starts[:-1] + records, axis=1).sum(axis=1)
-    return own + (terms.values(records, active) @ weights[active] if active else 0.0)
+    return np.asarray(own + (terms.values(records, active) @ weights[active] if active else 0.0))
 
 
 def _gap(value: float, dual: float | None, offset: float) -> float:
@@ -273,7 +274,7 @@ def _gap(value: float, dual: float | None, offset: float) -> float:
 
 def _record(terms: Terms, x: Array) -> Records:
     starts = terms.starts
-    return np.array([int(np.argmax(x[a:b])) for a, b in zip(starts[:-1], starts[1:], strict=True)], dtype=np.int64)
+    return np.array([int(np.argmax(x[a:b])) for a, b in pairwise(starts)], dtype=np.int64)
 
 
 def _constraint(rows: Sequence[Row], variables: int, *, equal: bool) -> LinearConstraint:

@@ -1,7 +1,7 @@
 """Group vertices for regressions on one-hot columns: a column j together with a sign for each of its levels.
 
-[001] Algorithm 3 searches the ℓ1 ball of radius 2λk. The weights it looks for satisfy more: Σ_j max_b |w_jb| ≤ 2λ, a ball
-of ℓ1 over columns and ℓ∞ over levels, whose vertices are ±2λ on *all* levels of one column. Searching that ball has a
+[001] Algorithm 3 searches the ℓ1 ball of radius 2λk. The weights it looks for satisfy Σ_j max_b |w_jb| ≤ 2λ, a ball of
+ℓ1 over columns and ℓ∞ over levels, whose vertices are ±2λ on *all* levels of one column. Searching that ball has a
 radius smaller by a factor k, and a margin is at most Σ_j max_b |w_jb|, as a record has one level a column.
 
 Sensitivity. The score of (j, s) is Σ_b s_b·g_jb with g the summed gradients. A record adds one term of size at most
@@ -91,9 +91,7 @@ class SteepestGroup(GroupedScore):
         blocks = []
         for j, k in enumerate(self._sizes):
             blocks.append(g[:, self._starts[j] : self._starts[j + 1]] @ _patterns(k).T)
-        rows = [
-            np.concatenate([block[r] for j, block in enumerate(blocks) if j != i]) for r, i in enumerate(self._own)
-        ]
+        rows = [np.concatenate([block[r] for j, block in enumerate(blocks) if j != i]) for r, i in enumerate(self._own)]
         return np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
 
     def linfs(self, unit: PrivacyUnit) -> tuple[int, ...]:
@@ -125,8 +123,8 @@ def check_vertices(domain: Domain) -> int:
             f"group vertices are all patterns of signs of a column's levels, up to {MOST_LEVELS} levels; "
             f"{worst.name!r} has {worst.size}. Use vertices='coordinate', or coarsen the column in the schema"
         )
-    every = sum(2**k for k in domain.shape) + 2
-    total = sum(k * (k - 1) // 2 * (every - 2**k) for k in domain.shape)
+    every = sum(1 << k for k in domain.shape) + 2
+    total: int = sum(k * (k - 1) // 2 * (every - (1 << k)) for k in domain.shape)
     if total > MOST_VERTICES:
         raise CostError(
             f"there are {total:,} group vertices, and every step draws noise for each; the limit is {MOST_VERTICES:,}. "

@@ -5,14 +5,14 @@ queries, one that the current synthetic records answer too low. The *data player
 sum of all queries selected so far plus a random linear perturbation, found by an optimisation oracle. The records of
 all rounds together are the synthetic data.
 
-* ``"separator"`` — sepFEM [VTBSW20, Section 4.2], the one that [001] cites: Laplace noise of scale η on a small set of
-  functions that tells any two records apart. For binary columns that is z₁ … z_p; in general, the levels of the columns.
-* ``"exponential"`` — FEM [VTBSW20, Section 4.1]: exponential noise of mean η on every one-hot coordinate.
+* ``"separator"`` — sepFEM of [VTBSW20], the one that [001] cites: Laplace noise of scale η on a small set of functions
+  that tells any two records apart. For binary columns that is z₁ … z_p; in general, the levels of the columns.
+* ``"exponential"`` — FEM of [VTBSW20]: exponential noise of mean η on every one-hot coordinate.
 
-Privacy, and why it does not depend on the oracle. Rows are looked at in one place only: the selection of each round. Its
-score is sum − n̂·(answer on the synthetic records), with n̂ public or already paid for, and the records made before; so
-one unit moves it by at most the query's L∞ sensitivity Δ (parities 1, or 2 under replace-one; cells 1 under both), and
-the exponential mechanism of scale b costs Δ²/(2b²) in zCDP. ([VTBSW20] pays ε₀²/2 for a selection of range ε₀; bounded
+Privacy, and why it does not depend on the oracle. Rows are looked at in one place only: the selection of each round.
+Its score is sum − n̂·(answer on the synthetic records), with n̂ public or already paid for, and the records made before;
+so one unit moves it by at most the query's L∞ sensitivity Δ (parities 1, or 2 under replace-one; cells 1 under both),
+and the exponential mechanism of scale b costs Δ²/(2b²) in zCDP. ([VTBSW20] pays ε₀²/2 for a selection of range ε₀; bounded
 range [CR21] gives ε₀²/8.) Everything that the data player does — perturbing, optimising badly, running out of
 time — is a function of selections that were released and of randomness that is independent of the data: post-processing
 under adaptive composition [DR14, Theorem 3.16]. The perturbation protects nobody and may be seeded and published. In
@@ -32,7 +32,7 @@ import numpy as np
 from ...errors import InputError
 from ...inference.best_record import AnnealedSearch, Enumeration, Oracle
 from ...inference.perturbed_leader import Perturbation, PerturbedLeader
-from ...privacy.budget import ApproxDP, Budget, PureDP
+from ...privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ...privacy.curator import Curator
 from ...privacy.residuals import SignedResiduals
 from ..planned_sums import release_card
@@ -106,6 +106,8 @@ def choose_rounds(workload: Workload, size: float, budget: Budget) -> int:
     if isinstance(budget, PureDP):
         wanted = (size * float(budget.epsilon) / (2 * logarithm)) ** (2 / 3)
     else:
-        rho = (budget.to_zcdp() if isinstance(budget, ApproxDP) else budget).rho  # type: ignore[union-attr]
+        share = budget.to_zcdp() if isinstance(budget, ApproxDP) else budget
+        assert isinstance(share, ZCDP)
+        rho = share.rho
         wanted = size * math.sqrt(2 * rho) / logarithm
     return int(min(max(wanted, LEAST_ROUNDS), MOST_ROUNDS))

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ class Workload(ABC):
 
     def answers_on(self, records: Records) -> Array:
         """Means over synthetic records, one row of codes each."""
-        return self.terms.values(records, list(range(len(self)))).mean(axis=0)
+        return np.asarray(self.terms.values(records, list(range(len(self)))).mean(axis=0))
 
     @property
     def cells(self) -> int:
@@ -127,11 +127,11 @@ class Tables(Workload):
         cells = []
         for clique in self.cliques:
             where = [place[name] for name in clique]
-            for levels in product(*(range(domain[name].size) for name in clique)):
-                cells.append(tuple(zip(where, levels, strict=True)))
+            every = product(*(range(domain[name].size) for name in clique))
+            cells += [tuple(zip(where, levels, strict=True)) for levels in every]
         self.terms = CellTerms(domain.shape, tuple(cells))
         ends = np.cumsum([0, *(p.cells for p in marginals.parts)]).tolist()
-        self.groups = tuple(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True))
+        self.groups = tuple(slice(a, b) for a, b in pairwise(ends))
 
     def group_query(self, group: int) -> Query:
         return Marginals(self.domain, [self.cliques[group]])
@@ -151,7 +151,10 @@ class Tables(Workload):
 
     def tables(self, answers: Array) -> dict[Clique, Array]:
         """Answers as one table of relative frequencies a clique."""
-        return {c: answers[s].reshape(self._shape(g)) for g, (c, s) in enumerate(zip(self.cliques, self.groups, strict=True))}
+        return {
+            c: answers[s].reshape(self._shape(g))
+            for g, (c, s) in enumerate(zip(self.cliques, self.groups, strict=True))
+        }
 
     def _shape(self, group: int) -> tuple[int, ...]:
         return tuple(self.domain[name].size for name in self.cliques[group])
