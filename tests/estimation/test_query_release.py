@@ -73,7 +73,9 @@ def test_answers_are_close(method, error, kind):
     model = generators.ising(6, generators.matching(6), weight=0.5)
     table = sampled(model, 20_000, 1)
     domain = model.domain
-    workload = Parities(domain, all_monomials(domain, 3)) if kind == "parities" else Tables(domain, combinations(domain, 2))
+    workload = (
+        Parities(domain, all_monomials(domain, 3)) if kind == "parities" else Tables(domain, combinations(domain, 2))
+    )
     options = {"rounds": 100, "samples": 100} if method is leader else {}
     released = method(Curator(table, None, ZCDP(0.5)), workload, **options)
     assert np.abs(released.answers - exact_answers(table, workload, 20_000)).max() < error
@@ -191,7 +193,9 @@ def test_exact_divergence_of_tiny_weights(relation):
 
 def compare(algorithm, unit, budget, sizes):
     laws = [
-        (rows, output_law(algorithm, table_of(rows, TWO), unit, budget)) for n in sizes for rows in all_tables((2, 2), n)
+        (rows, output_law(algorithm, table_of(rows, TWO), unit, budget))
+        for n in sizes
+        for rows in all_tables((2, 2), n)
     ]
     compared = 0
     for left, p in laws:
@@ -206,7 +210,9 @@ def neighbours(left, right, relation):
     a, b = sorted(map(tuple, left)), sorted(map(tuple, right))
     if relation == "add-remove":
         return len(b) == len(a) + 1 and any(a == b[:i] + b[i + 1 :] for i in range(len(b)))
-    return len(a) == len(b) and any(a[:i] + a[i + 1 :] == b[:j] + b[j + 1 :] for i in range(len(a)) for j in range(len(b)))
+    return len(a) == len(b) and any(
+        a[:i] + a[i + 1 :] == b[:j] + b[j + 1 :] for i in range(len(a)) for j in range(len(b))
+    )
 
 
 # -- planted bugs ------------------------------------------------------------------------------------------------------

@@ -12,15 +12,15 @@ all rounds together are the synthetic data.
 Privacy, and why it does not depend on the oracle. Rows are looked at in one place only: the selection of each round.
 Its score is sum − n̂·(answer on the synthetic records), with n̂ public or already paid for, and the records made before;
 so one unit moves it by at most the query's L∞ sensitivity Δ (parities 1, or 2 under replace-one; cells 1 under both),
-and the exponential mechanism of scale b costs Δ²/(2b²) in zCDP. ([VTBSW20] pays ε₀²/2 for a selection of range ε₀; bounded
-range [CR21] gives ε₀²/8.) Everything that the data player does — perturbing, optimising badly, running out of
-time — is a function of selections that were released and of randomness that is independent of the data: post-processing
-under adaptive composition [DR14, Theorem 3.16]. The perturbation protects nobody and may be seeded and published. In
-code, the oracle lives in :mod:`discreet.inference`, which cannot import rows, curators or noise. A poor oracle makes
-poor answers, no less private ones.
+and the exponential mechanism of scale b costs Δ²/(2b²) in zCDP. (The authors' code books ε₀²/2 for a selection of range
+ε₀; bounded range [CR21] gives ε₀²/8.) Everything that the data player does — perturbing, optimising badly, running out
+of time — is a function of selections that were released and of randomness that is independent of the data:
+post-processing, under adaptive composition. The perturbation protects nobody and may be seeded and published. In code,
+the oracle lives in :mod:`discreet.inference`, which cannot import rows, curators or noise. A poor oracle makes poor
+answers, no less private ones.
 
 [VTBSW20] Vietri, Tian, Bun, Steinke, Wu, "New oracle-efficient algorithms for private synthetic data release", ICML
-2020. [CR21] Cesar, Rogers, ALT 2021. [DR14] Dwork, Roth, Foundations and Trends 2014.
+2020. [CR21] Cesar, Rogers, ALT 2021.
 """
 
 from __future__ import annotations
