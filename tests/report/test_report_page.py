@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet import Curator, ExactCurator, OptimalNetwork, PureDP, ZCDP, encode, networks
+from discreet import ZCDP, Curator, ExactCurator, OptimalNetwork, PureDP, encode, networks
 from discreet.errors import DiscreetError
 from discreet.report import words
 from discreet.report.page import report_html, write_report
-from discreet.report.spending import merged, portions, Portion
+from discreet.report.spending import Portion, merged, portions
 
 CARD = "name: not stated\n"
 
@@ -37,7 +37,11 @@ def test_the_guarantee_comes_first_and_is_right(page):
 def test_nothing_is_loaded_from_anywhere(page):
     text = page.read_text()
     assert not re.search(r'(src|href)="(?!#|data:)', text)
-    assert "http" not in text.replace("http-equiv", "") and "@import" not in text and "url(" not in text.replace("url(#", "")
+    assert (
+        "http" not in text.replace("http-equiv", "")
+        and "@import" not in text
+        and "url(" not in text.replace("url(#", "")
+    )
 
 
 def test_a_model_that_is_no_release_is_refused(tmp_path):
@@ -50,10 +54,12 @@ def test_a_model_that_is_no_release_is_refused(tmp_path):
 
 
 def test_labels_cannot_write_html():
-    from discreet import Domain, BayesianNetwork
+    from discreet import BayesianNetwork, Domain
 
     domain = Domain.of({"<script>x": ["<b>", '"&'], "b": 2})
-    network = BayesianNetwork(domain, {"b": ["<script>x"]}, {"<script>x": np.array([0.3, 0.7]), "b": np.full((2, 2), 0.5)})
+    network = BayesianNetwork(
+        domain, {"b": ["<script>x"]}, {"<script>x": np.array([0.3, 0.7]), "b": np.full((2, 2), 0.5)}
+    )
     table = encode({"<script>x": ["<b>"] * 50, "b": [0] * 50}, domain)
     with Curator(table, budget=PureDP(1)) as curator:
         model = OptimalNetwork(network).fit(curator)
@@ -86,10 +92,16 @@ def test_portions_follow_weights(noise):
 
 
 def test_words_for_every_notion_and_unit():
-    card = {"budget": {"notion": "zcdp", "rho": "1/10"}, "unit": {"column": "who", "max_rows": 3, "relation": "replace-one"}}
+    card = {
+        "budget": {"notion": "zcdp", "rho": "1/10"},
+        "unit": {"column": "who", "max_rows": 3, "relation": "replace-one"},
+    }
     text = " ".join(words.guarantee(card))
     assert "any one “who”" in text and "At most 3 rows" in text and "been any others" in text and "1e-06" in text
-    weak = {"budget": {"notion": "pure", "epsilon": "30"}, "unit": {"column": None, "max_rows": 1, "relation": "add-remove"}}
+    weak = {
+        "budget": {"notion": "pure", "epsilon": "30"},
+        "unit": {"column": None, "max_rows": 1, "relation": "add-remove"},
+    }
     assert "weak protection" in " ".join(words.guarantee(weak)) and "e^30" in words.guarantee(weak)[0]
 
 

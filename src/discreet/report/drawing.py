@@ -37,7 +37,8 @@ def graph_svg(model: Model, strength: Mapping[Edge, float], faded: Collection[Ed
     size = f"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top:.0f}"
     heads = "".join(
         f'<marker id="head-{kind}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="11" markerHeight="11" '
-        f'markerUnits="userSpaceOnUse" orient="auto-start-reverse"><path d="M0 1 10 5 0 9z" class="head {kind}"/></marker>'
+        f'markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
+        f'<path d="M0 1 10 5 0 9z" class="head {kind}"/></marker>'
         for kind in ("plus", "minus", "faded")
     )
     return (
@@ -97,7 +98,5 @@ def _smooth(way: list[Point]) -> str:
 def _border(start: Point, end: Point, width: float) -> Point:
     """Where a line to the middle of a box meets the box."""
     dx, dy = start[0] - end[0], start[1] - end[1]
-    reach = min(
-        (width / 2 + 2) / abs(dx) if dx else math.inf, (_HIGH / 2 + 2) / abs(dy) if dy else math.inf, 1.0
-    )
+    reach = min((width / 2 + 2) / abs(dx) if dx else math.inf, (_HIGH / 2 + 2) / abs(dy) if dy else math.inf, 1.0)
     return end[0] + dx * reach, end[1] + dy * reach

@@ -61,7 +61,7 @@ def report_html(
     strength = model.edge_strength()
     faded = _faded(model, strength, intervals)
     chosen = [model.domain.clique(pair) for pair in pairs] if pairs is not None else _strongest(model, strength, faded)
-    return template("report.html.j2").render(
+    html: str = template("report.html.j2").render(
         title=title or f"{NAMES.get(model.kind, 'A model')} of {counted(len(model.domain), 'column')}",
         subtitle=f"A release made with discreet {card.get('version', __version__)}, under differential privacy",
         version=__version__,
@@ -89,6 +89,7 @@ def report_html(
         cite=CITATION.format(version=card.get("version", __version__)),
         card=card_text,
     )
+    return html
 
 
 def write_report(path: str | Path, html: str) -> None:
@@ -131,9 +132,9 @@ def _faded(
 
 def _strongest(
     model: Model, strength: Mapping[tuple[str, str], float], faded: set[tuple[str, str]]
-) -> list[tuple[str, ...]]:
+) -> Sequence[tuple[str, ...]]:
     small = [e for e in strength if max(model.domain[n].size for n in e) <= LARGEST_PAIR and e not in faded]
-    return list(sorted(small, key=lambda e: -abs(strength[e])))[:MOST_PAIRS]
+    return sorted(small, key=lambda e: -abs(strength[e]))[:MOST_PAIRS]
 
 
 def _portions(card: Mapping[str, Any], measurements: Measurements | None) -> list[dict[str, Any]]:
