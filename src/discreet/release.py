@@ -101,7 +101,9 @@ class Release:
         """Whether the model is what the recipe makes of the noisy sums: then nothing but them is in it."""
         again = self.refit()
         (header, arrays), (header_, arrays_) = self.model.to_archive(), again.to_archive()
-        same = all(header[key] == header_[key] for key in ("kind", "domain", "model")) and arrays.keys() == arrays_.keys()
+        same = (
+            all(header[key] == header_[key] for key in ("kind", "domain", "model")) and arrays.keys() == arrays_.keys()
+        )
         close = (np.allclose(arrays[k], arrays_[k], rtol=tolerance, atol=tolerance) for k in arrays)
         return same and all(close)
 

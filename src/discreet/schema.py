@@ -19,10 +19,11 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from .domain import Attribute, Domain, Level
-from .errors import FileFormatError, SchemaError
+from .errors import FileFormatError, InputError, SchemaError
 from .io.atomic import PathLike, write_atomically
 from .io.limits import DEFAULT_LIMITS
 from .io.reading import read_text
+from .measurement import Measurement
 
 _HEADER = """\
 # What is publicly known about the columns, before anybody looks at the rows. Edit freely; the order is kept.
@@ -80,12 +81,40 @@ def parse_schema(text: str, source: str = "schema") -> Domain:
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"{source}: this is not valid TOML: {error}") from None
     try:
+        if not isinstance(document.pop("totals", []), list):
+            raise SchemaError("totals are written as [[totals]], in double brackets")
         return Domain.from_dict(document)
     except SchemaError as error:
         culprit = _culprit(document)
         line = _section_lines(text).get(culprit) if culprit is not None else None
         where = source if line is None else f"{source}, line {line}"
         raise SchemaError(f"{where}: {error}{_dotted_name_hint(document, culprit)}") from None
+
+
+def load_totals(path: PathLike, domain: Domain) -> tuple[Measurement, ...]:
+    """The public totals of a schema file: tables of counts that everybody knows, such as a census by age and sex.
+
+        [[totals]]
+        columns = ["sex"]
+        counts = [4012, 3988]        # in the order of the levels; nested lists for several columns
+
+    With ``columns = []`` and one number it is the number of records.
+    """
+    shown = os.fspath(path)
+    document = tomllib.loads(read_text(path, DEFAULT_LIMITS))
+    found = []
+    for number, entry in enumerate(document.get("totals", ()), start=1):
+        where = f"{shown}: [[totals]] number {number}"
+        if not isinstance(entry, dict) or set(entry) != {"columns", "counts"}:
+            raise SchemaError(f"{where} has the keys columns and counts, and no others")
+        columns = entry["columns"]
+        if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+            raise SchemaError(f"{where}: columns must be a list of names")
+        try:
+            found.append(Measurement.public(domain, columns, entry["counts"]))
+        except (InputError, ValueError, TypeError) as error:
+            raise SchemaError(f"{where}: {error}") from None
+    return tuple(found)
 
 
 def save_schema(domain: Domain, path: PathLike, comments: Mapping[str, str] | None = None) -> None:

@@ -140,9 +140,7 @@ class Recipe:
         except (TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{self.family}, {self.method} cannot be made with these options: {error}") from None
 
-    def plan(
-        self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None
-    ) -> Plan:
+    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """What would be spent on what, before a row is read."""
         plan: Plan = self.learner().plan(domain, unit, budget, approximate_size)
         return plan
@@ -155,7 +153,9 @@ class Recipe:
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Model:
         """The model from noisy sums that were paid for before; post-processing."""
         if not self.can_refit:
-            raise InputError(f"{self.family}, {self.method} asks the rows step by step and cannot learn from sums alone")
+            raise InputError(
+                f"{self.family}, {self.method} asks the rows step by step and cannot learn from sums alone"
+            )
         model: Model = self.learner().estimate(measurements, domain or measurements.domain)
         return model
 
@@ -238,10 +238,9 @@ def learn(recipe: Recipe, curator: Curator, public: Sequence[Measurement] = ()) 
         measured = learner.measure(curator).plus(*public)
         return Learned(recipe.estimate(measured, domain), recipe, recipe, measured)
     model = learner.fit(curator)
-    again = _again(recipe, model)
-    if again is None:
+    again, released = _again(recipe, model), curator.released
+    if again is None or released is None:
         return Learned(model, recipe)
-    released = curator.released
     # The noisy count that a search buys first serves its penalties, and is no table of the network.
     tables = [m for m in released if m.clique != () or again.method != "optimal"]
     measured = Measurements(tables, released.release).plus(*public)

@@ -2,7 +2,7 @@
 
 The header has the keys ``format``, ``version``, ``kind``, ``domain`` (the schema form), ``card`` (the release card, or
 null for a model that is not a release), ``model`` (what the kind needs besides arrays) and ``arrays``. A release file
-has one more, ``release``, with what :mod:`discreet.release` puts beside the model; its arrays are called ``released.…``.
+has one more, ``release``, with what :mod:`discreet.release` puts beside the model; its arrays are ``released.…``.
 """
 
 from __future__ import annotations

@@ -301,11 +301,9 @@ class Curator(Account):
         return Vote(winner, released, call.threshold)
 
     @property
-    def released(self) -> Measurements:
-        """All noisy sums of this curator so far (not of its blocks and samples), if it was told to remember them."""
-        if self._remembered is None:
-            raise InputError("this curator keeps no noisy sums; make it with remember=True")
-        return Measurements(self._remembered, self.statement())
+    def released(self) -> Measurements | None:
+        """All noisy sums so far (not those of blocks and samples); None unless it was told to remember them."""
+        return None if self._remembered is None else Measurements(self._remembered, self.statement())
 
     def statement(self) -> dict[str, Any]:
         """The public facts that go with everything released: who is protected, how far, and what was peeked at."""

@@ -1,0 +1,1 @@
+"""What a release says about itself, for people and for registries."""
