@@ -20,6 +20,7 @@ from typing import Any
 
 from .domain import Attribute, Domain, Level
 from .errors import FileFormatError, InputError, SchemaError
+from .impossible import Rule
 from .io.atomic import PathLike, write_atomically
 from .io.limits import DEFAULT_LIMITS
 from .io.reading import read_text
@@ -37,6 +38,9 @@ _HEADER = """\
 #                                 nearest bin
 #   integer = true                for numbers: they are whole
 #   peeked  = ["levels"]          which of levels, edges and missing were learned by looking at private data
+#
+# After the columns: [[impossible]] with age = "[0, 18)", married = "yes" for combinations that no record can have;
+# [[totals]] with columns = ["sex"], counts = [4012, 3988] for counts that are public knowledge.
 #
 # Every value counts somewhere. An unlisted one counts as `outside`, which is `other` if there is one, else for
 # numbers the nearest bin, else `missing`, else THE FIRST LEVEL. An absent one counts as `missing` if there is one,
@@ -131,6 +135,7 @@ def schema_text(domain: Domain, comments: Mapping[str, str] | None = None) -> st
             parts[-1].encode("utf-8")
         except UnicodeEncodeError:
             raise SchemaError(f"column {attribute.name!r}: a name or level is not valid Unicode") from None
+    parts += [_rule(rule) for rule in domain.impossible]
     return "\n".join(parts)
 
 
@@ -171,6 +176,12 @@ def _section(attribute: Attribute, comment: str) -> str:
             line += f"  # {_PEEKED_MARK}"
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def _rule(rule: Rule) -> str:
+    return (
+        "\n".join(["[[impossible]]", *(f"{_key(n)} = {_value(list(labels), len(n) + 3)}" for n, labels in rule)]) + "\n"
+    )
 
 
 def _key(name: str) -> str:

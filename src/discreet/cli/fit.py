@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import BudgetError, DiscreetError, InputError, counted
+from ..errors import WEIGHTS_REFUSED, BudgetError, DiscreetError, InputError, counted
 from . import options, rows
-from .choices import WEIGHTS_REFUSED, Choices, merged, options_from
+from .choices import Choices, merged, options_from
 from .console import note, progress, say, say_json, say_table
 from .failures import Interrupted, WrongUse
 from .money import open_ledger, remark_before, what_was_spent
@@ -155,21 +156,17 @@ def fit(
     if card is not None:
         options.writable(card, force=force)
     account = open_ledger(None if choices.ledger is None else Path(choices.ledger))
-    if account is not None:
-        options.check_ledger_notion(account.total, prepared.budget)
-        account.check(prepared.budget, prepared.unit)
-    where = Path(choices.data)
-    engine_name = choices.engine or "auto"
-    rows.check_rows(where, choices.delimiter, prepared.domain, choices.unit_column, engine_name)
-    if not as_json:
-        _show_plan(prepared, as_json=False)
-    remark_before(prepared.budget, prepared.domain.peeked)
-    release = _learn(prepared, account, path)
-    try:
-        _say_release(release, prepared, path, card, as_json=as_json)
-    finally:
+    with account or nullcontext():
         if account is not None:
-            account.close()
+            options.check_ledger_notion(account.total, prepared.budget)
+            account.check(prepared.budget, prepared.unit)
+        engine_name = choices.engine or "auto"
+        rows.check_rows(Path(choices.data), choices.delimiter, prepared.domain, choices.unit_column, engine_name)
+        if not as_json:
+            _show_plan(prepared, as_json=False)
+        remark_before(prepared.budget, prepared.domain.peeked)
+        release = _learn(prepared, account, path)
+        _say_release(release, prepared, path, card, as_json=as_json)
     if choices.ledger is None:
         note("Remark: no ledger was given, so nothing remembers this spend; --ledger FILE adds up what is released.")
 
@@ -188,6 +185,7 @@ def _line(words: dict[str, Any]) -> dict[str, Any]:
 
 def prepare(choices: Choices) -> Prepared:
     """Check all that is public and make the plan."""
+    from ..privacy.budget import PureDP
     from ..report.card import check_stated
     from ..schema import load_totals
 
@@ -206,12 +204,15 @@ def prepare(choices: Choices) -> Prepared:
     public_size = _public_size(choices, totals)
     try:
         recipe = choices.recipe(domain)
-        learner = recipe.learner()
+        if recipe.options.get("noise") == "gaussian" and isinstance(budget, PureDP):
+            raise BudgetError(
+                "Gaussian noise is not pure ε-DP: add --delta 1e-6 to --epsilon, or give --rho instead of it, or take "
+                "--option noise=laplace"
+            )
         size = public_size if public_size is not None else choices.approximate_size
         plan = recipe.plan(domain, unit, budget, size)
     except InputError as error:
         raise WrongUse(str(error)) from None
-    del learner
     return Prepared(choices, budget, unit, domain, recipe, plan, totals, public_size)
 
 

@@ -69,6 +69,7 @@ def measure(
       discreet measure visits.csv --schema schema.toml --table ward \\
           --rho 0.1 --unit-column patient --max-rows 5 --ledger ledger.db
     """
+    from ..estimation.zeros import without_impossible
     from ..privacy.calibration import plan_noise
     from ..privacy.query import Marginals
     from ..schema import load_schema
@@ -112,6 +113,7 @@ def measure(
             rows_of_file = read_delimited(file, domain, unit=unit_column)
             with Curator(rows_of_file, unit, budget, account, purpose=purpose) as curator:
                 released = curator.measure(query, noise=noise, weights=shares)  # type: ignore[arg-type]
+        released = without_impossible(released, domain)  # zeros that the schema declares; post-processing
         if output is not None:
             released.save(output)
         _show(released, budget, planned, output, level, all_cells, as_json)

@@ -184,7 +184,8 @@ def _verify_model(file: Path, lines: list[str], problems: list[str], *, refit: b
         with progress():
             agrees = release.refit_agrees()
         if agrees:
-            lines.append("The model follows from the noisy tables in the file: nothing else about the rows is in it.")
+            found = "" if release.recipe == release.again else " and from the graph that was chosen privately"
+            lines.append(f"The model follows from the noisy tables in the file{found}: nothing else is in it.")
         else:
             problems.append("the model is not what its recipe makes of the noisy tables in the file")
 

@@ -77,7 +77,10 @@ def read_cliques(texts: Sequence[str], domain: Domain) -> Structure:
             )
         lines = read_text(path, DEFAULT_LIMITS) if source else text.replace(";", "\n")
         for number, names in _lines(lines):
-            groups.append(domain.clique(_known(names, domain, source, number)))
+            known = _known(names, domain, source, number)
+            if len(set(known)) != len(known):
+                raise InputError(f"{_where(source, number, 'cliques')} names a column twice; once is enough")
+            groups.append(domain.clique(known))
     if not groups:
         raise InputError("no clique is named; give groups of columns, as in 'smoke,lung; lung,xray'")
     return Structure(groups=maximal_cliques(groups))
@@ -158,8 +161,8 @@ def _known(names: Sequence[str], domain: Domain, path: Path | None, number: int)
     return list(names)
 
 
-def _where(path: Path | None, number: int) -> str:
-    return f"line {number} of the graph" if path is None else f"line {number} of {path}"
+def _where(path: Path | None, number: int, what: str = "graph") -> str:
+    return f"line {number} of the {what}" if path is None else f"line {number} of {path}"
 
 
 def _quoted(content: str, path: Path | None) -> str:

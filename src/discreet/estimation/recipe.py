@@ -32,6 +32,7 @@ from .pairwise_learner import PairwiseLearner
 from .plan import Plan
 from .two_stage import TwoStageNetwork
 from .uniform import UniformNetwork
+from .zeros import enforced, without_impossible
 
 FAMILIES = {
     "network": "a Bayesian network",
@@ -156,8 +157,9 @@ class Recipe:
             raise InputError(
                 f"{self.family}, {self.method} asks the rows step by step and cannot learn from sums alone"
             )
-        model: Model = self.learner().estimate(measurements, domain or measurements.domain)
-        return model
+        whole = domain or measurements.domain
+        model: Model = self.learner().estimate(without_impossible(measurements, whole), whole)
+        return enforced(model)
 
     def to_dict(self) -> dict[str, Any]:
         return {"family": self.family, "method": self.method, "options": dict(self.options)}
@@ -240,12 +242,14 @@ def learn(recipe: Recipe, curator: Curator, public: Sequence[Measurement] = ()) 
     model = learner.fit(curator)
     again, released = _again(recipe, model), curator.released
     if again is None or released is None:
-        return Learned(model, recipe)
+        return Learned(enforced(model), recipe)
     # The noisy count that a search buys first serves its penalties, and is no table of the network.
     tables = [m for m in released if m.clique != () or again.method != "optimal"]
     measured = Measurements(tables, released.release).plus(*public)
-    if public:
-        model = again.estimate(measured, domain).with_card(model.card)
+    if public or domain.impossible:
+        better = again.estimate(measured, domain)
+        facts = {k: v for k, v in (better.card or {}).items() if k.startswith("impossible")}
+        model = better.with_card({**(model.card or {}), **facts})
     return Learned(model, recipe, again, measured)
 
 
