@@ -42,13 +42,26 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def run_commands(code: str) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", code], env={**os.environ, "PATH": path}, capture_output=True)
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", code], env={**os.environ, "PATH": path}, capture_output=True
+    )
     assert done.returncode == 0, done.stderr.decode()[-3000:]
 
 
 def test_it_builds_without_warnings(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(tmp_path / "out")]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-b",
+        "html",
+        str(DOCS),
+        str(tmp_path / "out"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     assert (tmp_path / "out" / "index.html").stat().st_size > 1000

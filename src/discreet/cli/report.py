@@ -44,10 +44,10 @@ def report(
       discreet report model.zip
       discreet report model.zip -o page.html --pair smoke,lung --card card.yaml
     """
+    from ..io.atomic import write_atomically
     from ..release import Release
     from ..report.card import card_yaml
     from ..report.page import report_html, write_report
-    from ..io.atomic import write_atomically
 
     options.check_level(level)
     if output.suffix.lower() not in (".html", ".htm"):
@@ -73,7 +73,9 @@ def report(
     if card is not None:
         write_atomically(card, [text.encode()])
     if as_json:
-        say_json({"report": str(output), "card": None if card is None else str(card), "intervals": intervals is not None})
+        say_json(
+            {"report": str(output), "card": None if card is None else str(card), "intervals": intervals is not None}
+        )
         return
     say(f"Wrote {output}: open it in a browser." + (f" The card is in {card}." if card is not None else ""))
     if intervals is None:
@@ -97,9 +99,9 @@ def explore(
       discreet explore asia --no-open
     """
     from ..report.explore import Explorer
-    from .query import open_named
+    from .query import open_release
 
-    explorer = Explorer(open_named(model), port=port)
+    explorer = Explorer(open_release(model).model, port=port)
     say(f"Explore {model} at {explorer.address}")
     note("Only this machine can open it. Ctrl-C ends it.")
     if open_page:
