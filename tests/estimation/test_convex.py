@@ -236,9 +236,18 @@ def test_plan():
         (lambda: Loss(("a",), absolute, 1.0, curvature=-1), "curvature"),
         (lambda: ConvexLearner(MEDIANS.loss, SQUARE, "fast"), "variant"),
         (lambda: ConvexLearner(MEDIANS.loss, SQUARE, steps=0), "steps"),
-        (lambda: LinearLoss("b", {"a": [-1, 0, 1]}, np.sin, 1.0).at(DOMAIN, Polytope.simplex(5), np.zeros(5), 1.0), "entries"),  # fmt: skip
-        (lambda: LinearLoss("b", {"a": [-1, 0.5, 1]}, np.sin, 1.0).at(DOMAIN, SQUARE, np.zeros(2), 1.0), "whole number"),  # fmt: skip
-        (lambda: LinearLoss("b", {"a": [-1, np.nan, 1]}, np.sin, 1.0).at(DOMAIN, SQUARE, np.zeros(2), 1.0), "whole number"),  # fmt: skip
+        (
+            lambda: LinearLoss("b", {"a": [-1, 0, 1]}, np.sin, 1.0).at(DOMAIN, Polytope.simplex(5), np.zeros(5), 1.0),
+            "entries",
+        ),
+        (
+            lambda: LinearLoss("b", {"a": [-1, 0.5, 1]}, np.sin, 1.0).at(DOMAIN, SQUARE, np.zeros(2), 1.0),
+            "whole number",
+        ),
+        (
+            lambda: LinearLoss("b", {"a": [-1, np.nan, 1]}, np.sin, 1.0).at(DOMAIN, SQUARE, np.zeros(2), 1.0),
+            "whole number",
+        ),
     ],
 )
 def test_refusals(make, text):

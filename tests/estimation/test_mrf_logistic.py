@@ -1,4 +1,4 @@
-"""Logistic regression as an estimator, and the release of parities: accuracy, bounds, audits."""
+"""Logistic regression on gridded values, and the release of parities: bounds, audits."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ from discreet.domain import Domain
 from discreet.errors import CostError, InputError
 from discreet.estimation.logistic import LogisticLearner
 from discreet.estimation.parity_release import gaussian_parities, multiplicative_weights_parities
-from discreet.estimators import PrivateLogisticRegression
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
@@ -19,13 +18,6 @@ from discreet.privacy.value_gradients import ValueGradients
 
 DOMAIN = Domain.of({"a": 5, "b": 3, "y": 2})
 VALUES = {"a": [-2, -1, 0, 1, 2], "b": [-2, 0, 2]}
-
-
-def data(n, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 10))
-    y = rng.random(n) < 1 / (1 + np.exp(-(3 * X[:, 0] - 2 * X[:, 3] + 0.5)))
-    return X, y.astype(int)
 
 
 def test_gradient_of_values_by_hand():
