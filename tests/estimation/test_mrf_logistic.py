@@ -57,6 +57,7 @@ def test_logistic_refusals():
 # -- release of parities -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("method", [gaussian_parities, multiplicative_weights_parities])
 def test_released_parities_are_close(method):
     model = generators.ising(6, generators.matching(6), weight=0.6)
