@@ -1,0 +1,5 @@
+"""The scikit-learn skin: constructor = choices, ``fit`` on rows, fitted attributes with a trailing underscore."""
+
+from .logistic import PrivateLogisticRegression
+
+__all__ = ["PrivateLogisticRegression"]
