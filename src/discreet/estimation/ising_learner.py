@@ -142,10 +142,10 @@ class IsingLearner:
         budget = share or curator.remaining or curator.budget
         return measure_spins(curator, budget, self.strategy, most=self.max_edges, least=self.min_weight)
 
-    def estimate(self, measurements: Measurements) -> IsingModel:
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> IsingModel:
         """The model from what :meth:`measure` gave; post-processing only."""
         measured = Measured.of(measurements)
-        domain = next(m.domain for m in measurements if m.clique is None)
+        domain = domain or next(m.domain for m in measurements if m.clique is None)
         fit, pairs = self._estimate(domain, measured)
         A, theta = fit.A, fit.theta
         if self.width is not None:
