@@ -382,6 +382,7 @@ def test_public_totals_are_met(desk, discreet):
     (desk / "schema.toml").write_text(
         (desk / "schema.toml").read_text() + '\n[[totals]]\ncolumns = ["smoke"]\ncounts = [200, 800]\n'
     )
+    (desk / "data.csv").write_text("smoke,age,city\n" + "yes,30,north\n" * 200 + "no,30,south\n" * 800)
     result = discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city")
     assert result.code == 0, result.err
     assert "Public totals of the schema: public smoke" in result.out

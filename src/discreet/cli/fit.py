@@ -293,6 +293,8 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
                 learned = learn(prepared.recipe, curator, prepared.totals)
         release = Release.of(learned, choices.echo(), choices.card)
         release.save(path)
+        if learned.remark:
+            note(f"Remark: {learned.remark}")
         return release
     except KeyboardInterrupt:
         raise Interrupted(what_was_spent(curator, account)) from None

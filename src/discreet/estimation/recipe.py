@@ -8,6 +8,7 @@ model again, at no cost.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -158,7 +159,9 @@ class Recipe:
                 f"{self.family}, {self.method} asks the rows step by step and cannot learn from sums alone"
             )
         whole = domain or measurements.domain
-        model: Model = self.learner().estimate(without_impossible(measurements, whole), whole)
+        estimate = self.learner().estimate
+        named = {"domain": whole} if "domain" in inspect.signature(estimate).parameters else {}
+        model: Model = estimate(without_impossible(measurements, whole), **named)
         return enforced(model)
 
     def to_dict(self) -> dict[str, Any]:
@@ -227,6 +230,7 @@ class Learned:
     recipe: Recipe
     again: Recipe | None = None
     measurements: Measurements | None = None
+    remark: str = ""
 
 
 def learn(recipe: Recipe, curator: Curator, public: Sequence[Measurement] = ()) -> Learned:
@@ -237,20 +241,33 @@ def learn(recipe: Recipe, curator: Curator, public: Sequence[Measurement] = ()) 
     learner = recipe.learner()
     domain = curator.domain
     if recipe.can_refit and hasattr(learner, "measure"):
-        measured = learner.measure(curator).plus(*public)
-        return Learned(recipe.estimate(measured, domain), recipe, recipe, measured)
+        return _estimated(recipe, recipe, learner.measure(curator), public, domain)
     model = learner.fit(curator)
     again, released = _again(recipe, model), curator.released
     if again is None or released is None:
         return Learned(enforced(model), recipe)
     # The noisy count that a search buys first serves its penalties, and is no table of the network.
     tables = [m for m in released if m.clique != () or again.method != "optimal"]
-    measured = Measurements(tables, released.release).plus(*public)
-    if public or domain.impossible:
-        better = again.estimate(measured, domain)
-        facts = {k: v for k, v in (better.card or {}).items() if k.startswith("impossible")}
-        model = better.with_card({**(model.card or {}), **facts})
-    return Learned(model, recipe, again, measured)
+    measured = Measurements(tables, released.release)
+    if not public and not domain.impossible:
+        return Learned(model, recipe, again, measured)
+    learned = _estimated(recipe, again, measured, public, domain)
+    facts = {k: v for k, v in (learned.model.card or {}).items() if k.startswith(("impossible", "public"))}
+    return dataclasses.replace(learned, model=learned.model.with_card({**(model.card or {}), **facts}))
+
+
+def _estimated(
+    recipe: Recipe, again: Recipe, measured: Measurements, public: Sequence[Measurement], domain: Domain
+) -> Learned:
+    """The model from what was paid for; public tables that it contradicts are left out rather than all of it lost."""
+    remark = ""
+    if public:
+        try:
+            both = measured.plus(*public)
+            return Learned(again.estimate(both, domain), recipe, again, both)
+        except InputError as error:
+            remark = f"the public totals were not used: {error}"
+    return Learned(again.estimate(measured, domain), recipe, again, measured, remark)
 
 
 def _again(recipe: Recipe, model: Model) -> Recipe | None:
