@@ -118,6 +118,7 @@ def fit(
         int | None,
         typer.Option(metavar="N", help="Seeded noise, for teaching and debugging. NOT PRIVATE: nothing is saved."),
     ] = None,
+    no_plan: Annotated[bool, typer.Option("--no-plan", help="Do not show the plan first.")] = False,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -162,7 +163,7 @@ def fit(
             account.check(prepared.budget, prepared.unit)
         engine_name = choices.engine or "auto"
         rows.check_rows(Path(choices.data), choices.delimiter, prepared.domain, choices.unit_column, engine_name)
-        if not as_json:
+        if not as_json and not no_plan:
             _show_plan(prepared, as_json=False)
         remark_before(prepared.budget, prepared.domain.peeked)
         release = _learn(prepared, account, path)
@@ -319,6 +320,7 @@ def _after_the_spend(error: Exception, spent: str) -> Exception:
 
 
 def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | None, *, as_json: bool) -> None:
+    from ..estimation.recipe import FAMILIES
     from ..io.atomic import write_atomically
     from ..report.card import card_yaml
     from . import views
@@ -339,10 +341,10 @@ def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | 
             }
         )
         return
-    say()
     views.say_lines(lines)
     model = release.model
-    say(f"Learned {model.kind}: {counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}.")
+    size = f"{counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}"
+    say(f"Learned {FAMILIES[prepared.recipe.family]}: {size}.")
     kept = ", its card and the noisy tables behind it" if release.again is not None else " and its card"
     doubtful = release.card.get("peeked") or options.weak_protection(prepared.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")
