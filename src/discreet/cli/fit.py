@@ -12,7 +12,7 @@ import typer
 from ..errors import WEIGHTS_REFUSED, BudgetError, DiscreetError, InputError, counted
 from . import options, rows
 from .choices import Choices, merged, options_from
-from .console import note, progress, say, say_json, say_table
+from .console import note, progress, say, say_json, say_table, waiting
 from .failures import Interrupted, WrongUse
 from .money import open_ledger, remark_before, what_was_spent
 
@@ -274,7 +274,7 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
     choices = prepared.choices
     curator: Curator | None = None
     try:
-        with progress():
+        with waiting("reading the rows"):
             table = rows.open_rows(
                 Path(choices.data or ""),
                 choices.delimiter,
@@ -282,7 +282,9 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
                 choices.unit_column,
                 choices.engine or "auto",
             )
-            with Curator(
+        with (
+            progress(),
+            Curator(
                 table,
                 prepared.unit,
                 prepared.budget,
@@ -290,8 +292,9 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
                 public_size=prepared.public_size,
                 purpose=choices.purpose or "fit",
                 remember=True,
-            ) as curator:
-                learned = learn(prepared.recipe, curator, prepared.totals)
+            ) as curator,
+        ):
+            learned = learn(prepared.recipe, curator, prepared.totals)
         release = Release.of(learned, choices.echo(), choices.card)
         release.save(path)
         if learned.remark:

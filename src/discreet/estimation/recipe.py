@@ -23,6 +23,7 @@ from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
 from .binary_learner import BinaryMRFLearner
 from .collective import CollectiveField
+from .field_search import SearchedField
 from .graph_input import parents_of
 from .ising_learner import IsingLearner
 from .naive import NaiveField
@@ -85,6 +86,7 @@ METHODS: tuple[Method, ...] = (
     Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise", "cliques"),
     Method("field", "collective", CollectiveField, "EM for collective graphical models", "cliques"),
     Method("field", "naive", NaiveField, "maximum likelihood as if there were no noise", "cliques"),
+    Method("field", "searched", SearchedField, "cliques found privately, then their tables", refit="noise_aware"),
     Method("ising", "moments", IsingLearner, "noisy means and pair correlations", fixed={"method": "moments"}),
     Method("ising", "frank_wolfe", IsingLearner, "private sparse regressions", fixed={"method": "frank_wolfe"}),
     Method("pairwise", "moments", PairwiseLearner, "noisy two-way tables", fixed={"method": "moments"}),
@@ -246,8 +248,8 @@ def learn(recipe: Recipe, curator: Curator, public: Sequence[Measurement] = ()) 
     again, released = _again(recipe, model), curator.released
     if again is None or released is None:
         return Learned(enforced(model), recipe)
-    # The noisy count that a search buys first serves its penalties, and is no table of the network.
-    tables = [m for m in released if m.clique != () or again.method != "optimal"]
+    # The noisy count that a search buys first serves its penalties, and is no table of the model.
+    tables = [m for m in released if m.clique != () or recipe.method != "searched"]
     measured = Measurements(tables, released.release)
     if not public and not domain.impossible:
         return Learned(model, recipe, again, measured)
@@ -274,8 +276,12 @@ def _again(recipe: Recipe, model: Model) -> Recipe | None:
     """The recipe that makes the model from the noisy sums, now that its graph is known."""
     if recipe.can_refit:
         return recipe
-    if not recipe.entry.refit or not isinstance(model, BayesianNetwork):
+    if not recipe.entry.refit:
         return None
     other = method_of(recipe.family, recipe.entry.refit)
-    kept = {k: v for k, v in recipe.options.items() if k in other.options and k != "largest"}
-    return Recipe(recipe.family, other.name, {"graph": {n: list(model.parents[n]) for n in model.domain}, **kept})
+    kept = {k: v for k, v in recipe.options.items() if k in other.options and k not in ("largest", "approximate_size")}
+    if isinstance(model, BayesianNetwork):
+        kept["graph"] = {name: list(model.parents[name]) for name in model.domain}
+    else:
+        kept["cliques"] = [list(clique) for clique in model.cliques]
+    return Recipe(recipe.family, other.name, kept)
