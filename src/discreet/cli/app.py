@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
-from . import audit, bench, demo, fit, ledger, measure, query, sample, schema, show
+from . import audit, bench, demo, fit, ledger, measure, query, report, sample, schema, show
 from .command import Command
 from .failures import HELP, Exit, explain
 
@@ -31,6 +31,8 @@ app.command("verify", cls=Command)(show.verify)
 app.command("query", cls=Command)(query.query)
 app.command("map", cls=Command)(query.most_probable)
 app.command("sample", cls=Command)(sample.sample)
+app.command("report", cls=Command)(report.report)
+app.command("explore", cls=Command)(report.explore)
 app.add_typer(ledger.app, name="ledger")
 app.command("audit", cls=Command)(audit.audit)
 app.command("bench", cls=Command)(bench.bench)

@@ -1,1 +1,1 @@
-"""What a release says about itself, for people and for registries."""
+"""What people look at: the release card, the report page, the page to explore a model, and plots for Python."""
