@@ -35,7 +35,7 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     for language, code in blocks(page.read_text("utf-8")):
         with contextlib.redirect_stdout(io.StringIO()):
             if language == "python":
-                exec(compile(code, str(page), "exec"), names)
+                exec(compile(code, str(page), "exec", dont_inherit=True), names)
             else:
                 run_commands(code)
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .errors import DiscreetError as DiscreetError
     from .estimation.noise_aware import NoiseAwareField as NoiseAwareField
     from .estimation.optimal import OptimalNetwork as OptimalNetwork
+    from .estimation.recipe import Recipe as Recipe
+    from .estimation.recipe import learn as learn
     from .io.interchange import open_model as open_model
     from .measurement import Measurement as Measurement
     from .measurement import Measurements as Measurements
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from .privacy.ledger import Ledger as Ledger
     from .privacy.query import Marginals as Marginals
     from .privacy.unit import PrivacyUnit as PrivacyUnit
+    from .release import Release as Release
     from .schema import load_schema as load_schema
     from .schema import save_schema as save_schema
     from .tables.encode import encode as encode
@@ -45,6 +48,7 @@ _HOMES = {
     "errors": ("DiscreetError",),
     "estimation.noise_aware": ("NoiseAwareField",),
     "estimation.optimal": ("OptimalNetwork",),
+    "estimation.recipe": ("Recipe", "learn"),
     "io.interchange": ("open_model",),
     "measurement": ("Measurement", "Measurements"),
     "models.bayesian": ("BayesianNetwork",),
@@ -58,6 +62,7 @@ _HOMES = {
     "privacy.ledger": ("Ledger",),
     "privacy.query": ("Marginals",),
     "privacy.unit": ("PrivacyUnit",),
+    "release": ("Release",),
     "schema": ("load_schema", "save_schema"),
     "tables.encode": ("encode",),
     "uncertainty": ("noise_intervals",),

@@ -75,7 +75,9 @@ CATALOGUE = {
     "method that needs a graph": (
         fitting("--family", "network", "--method", "uniform"), WRONG_USE, ["publicly known", "--graph 'a -> b'"],
     ),
-    "field without cliques": (fitting("--family", "field"), WRONG_USE, ["publicly known", "--cliques"]),
+    "method that needs cliques": (
+        fitting("--family", "field", "--method", "collective"), WRONG_USE, ["publicly known", "--cliques"],
+    ),
     "graph for a model that finds its own": (
         fitting("--family", "pairwise", "--graph", "smoke -> city"), WRONG_USE,
         ["finds its graph itself", "--graph out"],
