@@ -4,8 +4,8 @@ Parametric bootstrap. The noise is public: its distribution and scale are part o
 are as near to the exact ones as the noisy ones tell (consistent, and projected to non-negative counts), add fresh noise
 of the same kind, refit with the same estimator, and see how far the answers are from what the estimator makes of those
 tables when they are exact. That imitates how far the real answer is from its target. The half-width is the root mean
-square of the distances times the normal quantile: it counts the bias of an estimator that smooths as well as its spread,
-and needs fewer draws than quantiles do.
+square of the distances times the normal quantile: it counts the bias of an estimator that smooths as well as its
+spread, and needs fewer draws than quantiles do.
 
 *Target of an interval*: the answer of the same estimator on the exact tables, bias included. The intervals are about
 privacy noise; they do not speak of the sampling of the records, nor of a graph that is wrong. Where a condition has
@@ -256,8 +256,8 @@ def check_belongs(refit: Refit, measurements: Measurements, model: Model) -> Non
         return
     if _close(again, refit(measurements)):  # an estimator that draws at random may differ from run to run
         raise InputError(
-            "the model is not what refit makes of these measurements: it was learned from others, or with other options. "
-            "Give model = refit(measurements)"
+            "the model is not what refit makes of these measurements: it was learned from others, or with other "
+            "options. Give model = refit(measurements)"
         )
 
 

@@ -61,8 +61,8 @@ def node_tables(families: Families, measured: Sequence[Measurement]) -> dict[str
     """Pair up what :func:`measure_nodes` measured; the weight ε_t of eq. 17 is one over the noise's scale."""
     if len(measured) != 2 * len(families.domain):
         raise InputError(
-            f"{counted(2 * len(families.domain), 'table')} are needed, two a column, as measure(curator) gives them; got "
-            f"{len(measured)}. The paper's methods make no use of further or public tables; OptimalNetwork does"
+            f"{counted(2 * len(families.domain), 'table')} are needed, two a column, as measure(curator) gives them; "
+            f"got {len(measured)}. The paper's methods make no use of further or public tables; OptimalNetwork does"
         )
     out = {}
     for i, name in enumerate(families.domain):

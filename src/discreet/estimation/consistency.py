@@ -40,8 +40,8 @@ def consistent(measurements: Measurements | Iterable[Measurement]) -> Estimates:
     """For each measured clique, the generalised-least-squares table (on the scale of counts; may hold negative cells)
     and the variance that the noise leaves in each of its cells.
 
-    Public tables count as known for certain: see :mod:`.public_tables`. Several measurements of one clique are pooled. A
-    number of records that the curator was told to be public is used as well.
+    Public tables count as known for certain: see :mod:`.public_tables`. Several measurements of one clique are pooled.
+    A number of records that the curator was told to be public is used as well.
     """
     tables = pooled(measurements)
     if not tables:

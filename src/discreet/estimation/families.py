@@ -61,15 +61,19 @@ class Families:
         return Families(self.domain, parents, self.drawn)
 
     def within(self, cliques: Iterable[Clique]) -> Families:
-        """Each family of the graph as it was drawn, cut down to the largest part of it that one of these tables holds."""
+        """Each family of the graph as it was drawn, cut down to the largest part that one of these tables holds."""
         sets = [frozenset(c) for c in cliques]
         parents = {}
         for child, above in (self.drawn or self.parents).items():
-            parts = [[n for n in above if n in s] for s in sets if child in s]
+            parts: list[list[str]] = [[n for n in above if n in s] for s in sets if child in s]
             if not parts:
                 raise InputError(f"no table that holds {child!r} was measured")
-            parents[child] = tuple(max(parts, key=lambda part: (len(part), self.domain.size(part))))
+            _, best = max((self._rank(part), i) for i, part in enumerate(reversed(parts)))
+            parents[child] = tuple(parts[-1 - best])
         return Families(self.domain, parents, self.drawn)
+
+    def _rank(self, parents: list[str]) -> tuple[int, int]:
+        return len(parents), self.domain.size(parents)
 
     @cached_property
     def dropped(self) -> tuple[tuple[str, str], ...]:

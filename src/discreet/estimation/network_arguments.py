@@ -25,7 +25,7 @@ def check_limits(largest: int | None, too_large: str = "refuse") -> None:
 def checked_size(size: float | None) -> float | None:
     """A public guess of the number of records: positive, or None when there is none."""
     number = isinstance(size, int | float | np.integer | np.floating) and not isinstance(size, bool)
-    if size is not None and not (number and 0 < size < float("inf")):
+    if size is not None and not (number and 0 < size < 1e18):
         raise InputError(f"approximate_size is a positive number of records, or None, got {size!r}")
     return size
 
@@ -52,8 +52,9 @@ def check_curator(curator: object) -> None:
 def as_measurements(measurements: object) -> Measurements:
     """Measurements, or a list of some; none at all cannot be estimated from."""
     if not isinstance(measurements, Measurements):
-        items = list(measurements) if isinstance(measurements, Iterable) else [measurements]
-        if any(not isinstance(m, Measurement) for m in items):
+        given = list(measurements) if isinstance(measurements, Iterable) else [measurements]
+        items = [m for m in given if isinstance(m, Measurement)]
+        if len(items) < len(given):
             raise InputError(
                 f"estimate takes the measurements that measure(curator) gave, got {type(measurements).__name__}"
             )

@@ -95,7 +95,7 @@ class OptimalNetwork:
             )
         )
         skipped = len(families.cliques) - len(families.maximal)
-        notes = (f"{_families(skipped)} within these tables and cost{'s' * (skipped == 1)} nothing.",) if skipped else ()
+        notes = (_inside(skipped),) if skipped else ()
         plan = Plan(METHOD, unit, budget, tables, (*notes, *families.notes()), size)
         return plan.with_cautions([families.maximal[i] for i in chosen.capped], self._way_out(size))
 
@@ -164,8 +164,9 @@ class OptimalNetwork:
         return families.network(rows, card_of(METHOD, families, measured, total, estimation=how))
 
 
-def _families(number: int) -> str:
-    return "1 family lies" if number == 1 else f"{number} families lie"
+def _inside(number: int) -> str:
+    families = "1 family lies within these tables and costs" if number == 1 else f"{number} families lie within these"
+    return families + (" nothing." if number == 1 else " tables and cost nothing.")
 
 
 def _closed_form(

@@ -11,14 +11,13 @@ from ..domain import Clique
 from ..errors import counted
 from ..measurement import Noise
 from ..privacy.budget import Budget
-from ..privacy.mechanisms import forecast_seconds
 from ..privacy.unit import PrivacyUnit
 from .network_arguments import checked_size
 
 HOPELESS = 2.0
 """Expected L1 distance from which on a table tells next to nothing: no two distributions are further apart."""
-LONG = 5.0
-"""Seconds of drawing noise that are worth a word."""
+SECONDS_A_DRAW, LONG = 1e-5, 5.0
+"""About how long the noise of one cell takes, and from how long on that is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +161,8 @@ def advice(tables: Iterable[PlannedTable]) -> tuple[str, ...]:
     if not names:
         return ()
     return (
-        f"Noise will dominate {_some(names)}: rows with few records will be drawn towards what is typical. Fewer parents, "
-        "coarser columns, a larger budget or, with many tables, an (ε, δ) budget help.",
+        f"Noise will dominate {_some(names)}: rows with few records will be drawn towards what is typical. Fewer "
+        "parents, coarser columns, a larger budget or, with many tables, an (ε, δ) budget help.",
     )
 
 
@@ -186,7 +185,7 @@ def _cautions(plan: Plan, capped: set[Clique], way_out: str) -> tuple[str, ...]:
         out.extend(_about_hopeless(plan, capped, way_out))
     rest = [t for t in plan.noisy if t not in hopeless]
     out.extend(advice(rest) if len(hopeless) < len(plan.tables) else ())
-    seconds = sum(forecast_seconds(t.noise.kind, t.cells) for t in plan.tables if t.noise.kind != "none")
+    seconds = SECONDS_A_DRAW * plan.cells
     if seconds > LONG:
         out.append(f"Drawing noise for {counted(plan.cells, 'cell')} takes some {seconds:.0f} seconds.")
     return tuple(out)
@@ -203,6 +202,6 @@ def _about_hopeless(plan: Plan, capped: set[Clique], way_out: str) -> list[str]:
     )
     if share > 1.5 * len(hopeless) / len(plan.tables):
         text += f" {'It takes' if one else 'They take'} {100 * share:.2g} % of the budget from "
-        text += f"{counted(others, 'other table')}"
-        text += ", although limited to a third as many cells as records." if any(t.clique in capped for t in hopeless) else "."
+        limited = any(t.clique in capped for t in hopeless)
+        text += counted(others, "other table") + (", although its share is limited." if limited else ".")
     return [text + (f" {way_out}" if way_out else "")]

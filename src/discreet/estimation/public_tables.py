@@ -1,11 +1,11 @@
 """Whether public tables can be true of the records that were measured.
 
-Learners take a public table for certain, so a wrong one (another year's census, another number of records) would overrule
-every measurement, and no interval would show it. Whether it fits can be told from public things and noisy tables alone:
-on the columns that it shares with a measured table (none: the number of records) the two differ by noise of a known
-size. For both kinds of noise P(|noise| > z standard deviations) ≤ exp(−√2·z) from z = 3 on (Laplace noise attains it;
-sums of it and Gaussian noise have thinner tails). So a public table that is true is refused with probability below exp(−20) = 2e-9 for
-each table it is held against, and doubted in the form of a warning below exp(−7) = 1e-3.
+Learners take a public table for certain, so a wrong one (another year's census, another number of records) would
+overrule every measurement, and no interval would show it. Whether it fits can be told from public things and noisy
+tables alone: on the columns that it shares with a measured table (none: the number of records) the two differ by noise
+of a known size. For both kinds of noise P(|noise| > z standard deviations) ≤ exp(−√2·z) from z = 3 on (Laplace noise
+attains it; sums of it and Gaussian noise have thinner tails). So a public table that is true is refused with
+probability below exp(−20) = 2e-9 for each table it is held against, and doubted, in a warning, below exp(−7) = 1e-3.
 
 Post-processing: rows are not read.
 """
@@ -52,7 +52,7 @@ def _check_pair(one: Measurement, other: Measurement) -> None:
     if apart:
         where = f"on {', '.join(shared)}" if shared else "on the number of records"
         raise InputError(
-            f"the public tables {one.label!r} and {other.label!r} contradict each other {where}: leave one of them out. "
+            f"the public tables {one.label!r} and {other.label!r} contradict each other {where}: leave one out. "
             "What is known of a population goes into Measurement.public(…, proportions=…)"
         )
 
@@ -81,8 +81,9 @@ def fits(size: Measurement, items: Sequence[Measurement]) -> bool:
             surprise, distance = _surprise(size, m, 0.0, 0.0)
             if surprise > REFUSED:
                 warnings.warn(
-                    f"the public number of records that the curator was told, {int(size.counts):,}, lies {distance:.0f} "
-                    f"standard deviations of noise from the measured table {m.label!r}; it is not made use of",
+                    f"the public number of records that the curator was told, {int(size.counts):,}, lies "
+                    f"{distance:.0f} standard deviations of noise from the measured table {m.label!r}; it "
+                    "is not made use of",
                     stacklevel=2,
                 )
                 return False
