@@ -46,6 +46,7 @@ def _case(network: BayesianNetwork, n: int, budget: Budget, seed: int, learner=N
     return refit, measured, refit(measured), refit(exact)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize(
     ("name", "budget", "runs"),
     [("small", PureDP(0.5), 25), ("asia", PureDP(1), 10), ("sachs", ApproxDP(0.5, 1e-6), 8)],
@@ -82,6 +83,7 @@ def test_more_budget_means_narrower_intervals() -> None:
     assert widths[1] < widths[0] / 4
 
 
+@pytest.mark.chance
 def test_survival_is_calibrated() -> None:
     """How often the answer survives fresh noise on the exact tables, on the average over questions and runs, is what
     the simulation from the noisy tables says. Measured differences: .002 to .05."""
@@ -148,6 +150,7 @@ def test_a_model_of_something_else_is_refused() -> None:
     noise_intervals(OptimalNetwork(network).estimate, measured, model, draws=2)
 
 
+@pytest.mark.chance
 def test_bias_of_smoothing_counts() -> None:
     """Rows that are smoothed far from what the tables say have wider intervals than the spread of refits alone."""
     network = networks.load("sachs")
@@ -163,6 +166,7 @@ def test_bias_of_smoothing_counts() -> None:
     assert widths(found) > 1.05 * widths(spread)
 
 
+@pytest.mark.chance
 def test_survival_of_the_most_probable_values() -> None:
     """A clear answer survives fresh noise, a coin toss does not always."""
     domain = Domain.of({"sure": 2, "coin": 2})

@@ -67,6 +67,7 @@ def test_a_public_table_of_other_records_is_refused_and_its_proportions_are_welc
         OptimalNetwork(NETWORK).estimate(measured.plus(Measurement.public(DOMAIN, (), 50_000)), DOMAIN)
 
 
+@pytest.mark.chance
 def test_proportions_help_as_much_as_counts() -> None:
     """At ε = 0.05 the error of P(a) falls to what the scaling leaves; wrong scaling would show at once."""
     errors: dict[bool, list[float]] = {True: [], False: []}
@@ -228,6 +229,7 @@ def test_coarsening_leaves_out_parents_until_the_data_suffice() -> None:
     ].clique == ("p", "q", "r", "x")
 
 
+@pytest.mark.chance
 def test_coarsening_and_capping_help_where_one_table_is_huge() -> None:
     """KL from the truth over six runs each; measured .47 and .78 of the plain one with 12 runs, so 1 is generous."""
     rng = np.random.default_rng(5)
