@@ -28,8 +28,8 @@ Found = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 def draw(found: Found, path: Path, quick: bool) -> None:
-    """Write the picture. ``found[network]["method@ε"]`` holds the means over runs. A quick run has fewer ε and runs, and
-    its picture says so."""
+    """Write the picture. ``found[network]["method@ε"]`` holds the means over runs. A quick run has fewer ε and runs,
+    and its picture says so."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -213,7 +213,8 @@ def _coverage(work: Work, quick: bool) -> Iterator[Row]:
     for what, covered in hits.items():
         # The cells of one run are right or wrong together: a quick run is too short for a verdict.
         yield row(f"coverage of {what}", setting, np.concatenate(covered).mean(), better="higher",
-                  target=None if quick else 0.85, reference=0.9, reference_name="nominal", runs=runs, **PURE)  # fmt: skip
+                  target=None if quick else 0.85, reference=0.9, reference_name="nominal", runs=runs,
+                  **PURE)  # fmt: skip
     yield row("MAP answers as on exact tables", setting, np.mean(seen), better="higher", reference=np.mean(said),
               reference_name="survival that the intervals say", runs=runs, **PURE)  # fmt: skip
 
