@@ -163,7 +163,7 @@ def test_fit_is_estimate_after_measure(learner, tmp_path: Path) -> None:
     curator = Curator(table_of(NETWORK, 300, 0), budget=PureDP(1))
     measured = learner.measure(curator)
     assert curator.remaining is None or float(curator.remaining.epsilon) < 1e-6
-    model = learner.estimate(measured)
+    model = learner.estimate(measured, DOMAIN)
     measured.save(tmp_path / "tables.zip")
     again = learner.estimate(Measurements.load(tmp_path / "tables.zip"), DOMAIN)
     assert model.parents == again.parents and model.card == again.card

@@ -3,9 +3,10 @@
 Learners take a public table for certain, so a wrong one (another year's census, another number of records) would
 overrule every measurement, and no interval would show it. Whether it fits can be told from public things and noisy
 tables alone: on the columns that it shares with a measured table (none: the number of records) the two differ by noise
-of a known size. For both kinds of noise P(|noise| > z standard deviations) ≤ exp(−√2·z) from z = 3 on (Laplace noise
-attains it; sums of it and Gaussian noise have thinner tails). So a public table that is true is refused with
-probability below exp(−20) = 2e-9 for each table it is held against, and doubted, in a warning, below exp(−7) = 1e-3.
+of a known size (and, for proportions of a population, by the sampling of the records). For both kinds of noise
+P(|noise| > z standard deviations) ≤ exp(−√2·z) from z = 3 on (Laplace noise attains it; sums of it and Gaussian noise
+have thinner tails). So a public table that is true is refused with probability below exp(−20) = 2e-9 for each table it
+is held against, and doubted, in a warning, below exp(−7) = 1e-3.
 
 Post-processing: rows are not read.
 """
@@ -97,7 +98,8 @@ def _surprise(m: Measurement, noisy: Measurement, total: float, variance: float)
     known, seen = _margin(m, shared), _margin(noisy, shared)
     spread: NDArray[np.float64] | float = noisy.standard_deviation**2 * noisy.counts.size / known.size
     if m.proportions:
-        spread = spread + known**2 * variance  # the number of records that they are scaled to is noisy as well
+        # They are of a population that the records are a sample of, and the number of records is noisy as well.
+        spread = spread + known**2 * variance + total * known * (1 - known)
         known = known * total
     distance = float((np.abs(known - seen) / np.sqrt(spread)).max())
     return math.sqrt(2) * distance - math.log(known.size), distance

@@ -74,8 +74,9 @@ def allocate(
     as far as that is public."""
     most = math.inf if size is None else max(size / RECORDS_A_CELL, 1.0)
     capped = tuple(i for i, part in enumerate(query.parts) if part.cells > most)
+    limit = f" A table counts for {most:,.0f} cells at most, a third of the records." if capped else ""
     found = [
-        Allocation(weights, kind, plan_noise(query, unit, budget, noise=kind, weights=weights), why, capped)
+        Allocation(weights, kind, plan_noise(query, unit, budget, noise=kind, weights=weights), why + limit, capped)
         for kind, weights, why in _candidates(query, unit, budget, noise, most)
     ]
     worst = math.inf if size is None else 2 * size
