@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .domain import Attribute as Attribute
     from .domain import Domain as Domain
     from .errors import DiscreetError as DiscreetError
+    from .estimation.network_search import SearchedNetwork as SearchedNetwork
     from .estimation.noise_aware import NoiseAwareField as NoiseAwareField
     from .estimation.optimal import OptimalNetwork as OptimalNetwork
     from .estimation.recipe import Recipe as Recipe
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "domain": ("Attribute", "Domain"),
     "errors": ("DiscreetError",),
+    "estimation.network_search": ("SearchedNetwork",),
     "estimation.noise_aware": ("NoiseAwareField",),
     "estimation.optimal": ("OptimalNetwork",),
     "estimation.recipe": ("Recipe", "learn"),
