@@ -111,6 +111,7 @@ class Account:
         """Refuse before any data is touched."""
         trial = Accountant(
             self._accountant.total,
+            composition=self._accountant.composition,
             delta_for_tests=self._accountant.delta_for_tests,
             spending=self._accountant.spending,
         )
