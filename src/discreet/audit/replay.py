@@ -30,7 +30,7 @@ from ..privacy.unit import PrivacyUnit
 from ..progress import listening, nobody
 from ..tables.base import IntArray, Table
 from .findings import Finding, canonical
-from .losses import all_fit, instability_loss, delta_of_tests, threshold_loss
+from .losses import all_fit, delta_of_tests, instability_loss, threshold_loss
 from .neighbours import pairs
 
 Algorithm = Callable[[Curator], Any]
