@@ -80,7 +80,9 @@ def test_the_bound_of_four_is_nearly_attained():
     """n records (1, 1) and then (−1, −1) move the scatter by 4n/(n + 1): a smaller constant would be wrong."""
     test = SpinTest(THREE, 0.001, "conditional")
     rows = np.ones((4000, 3), dtype=int)
-    sums = [table_of(r, THREE).sum(DependenceTest(THREE, [0.5] * 3).query) for r in (rows, np.vstack([rows, [0, 0, 0]]))]
+    sums = [
+        table_of(r, THREE).sum(DependenceTest(THREE, [0.5] * 3).query) for r in (rows, np.vstack([rows, [0, 0, 0]]))
+    ]
     from discreet.privacy.edge_tests import GRID, _dependence
 
     assert 3.99 < (_dependence(sums[1][0]) - _dependence(sums[0][0])) / GRID <= 4
@@ -296,9 +298,7 @@ def test_steps_in_sequence_add_up():
     def both(c):
         inside = c.in_sequence()
         first, second = PureDP(Fraction(1, 2)), ApproxDP(Fraction(3, 2), ROOMY.delta)
-        return inside.measure(Marginals(THREE, [()]), first), inside.release_if_stable(
-            SpinTest(THREE, 0.25), second
-        )
+        return inside.measure(Marginals(THREE, [()]), first), inside.release_if_stable(SpinTest(THREE, 0.25), second)
 
     for unit in (ADD, REPLACE, PERSON):
         assert not failures(audit_replay(both, THREE, unit, ROOMY, count=40))

@@ -126,7 +126,7 @@ class SparseLogistic:
 def project_ball(w: Array, groups: NDArray[np.intp], radius: float) -> Array:
     """Each row's nearest point with Σ_g ‖w_g‖₂ ≤ radius; groups of one entry make it the ℓ1 ball."""
     count = int(groups.max()) + 1
-    norm = np.sqrt(np.stack([(w[:, groups == g] ** 2).sum(axis=1) for g in range(count)], axis=1))
+    norm = np.sqrt(np.add.reduceat(w**2, np.searchsorted(groups, np.arange(count)), axis=1))  # groups stand in order
     order = -np.sort(-norm, axis=1)
     excess = np.cumsum(order, axis=1) - radius
     theta = excess / np.arange(1, count + 1)
