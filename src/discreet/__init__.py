@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from .errors import DiscreetError as DiscreetError
     from .estimation.noise_aware import NoiseAwareField as NoiseAwareField
     from .estimation.optimal import OptimalNetwork as OptimalNetwork
+    from .estimation.structure.learner import StructureLearner as StructureLearner
+    from .estimation.structure.selected_edges import SelectedEdges as SelectedEdges
+    from .estimation.structure.stable_edges import StableEdges as StableEdges
     from .io.interchange import open_model as open_model
     from .measurement import Measurement as Measurement
     from .measurement import Measurements as Measurements
@@ -45,6 +48,9 @@ _HOMES = {
     "errors": ("DiscreetError",),
     "estimation.noise_aware": ("NoiseAwareField",),
     "estimation.optimal": ("OptimalNetwork",),
+    "estimation.structure.learner": ("StructureLearner",),
+    "estimation.structure.selected_edges": ("SelectedEdges",),
+    "estimation.structure.stable_edges": ("StableEdges",),
     "io.interchange": ("open_model",),
     "measurement": ("Measurement", "Measurements"),
     "models.bayesian": ("BayesianNetwork",),

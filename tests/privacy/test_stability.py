@@ -16,9 +16,10 @@ from discreet.errors import BudgetError, InputError
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.edge_tests import CorrelationTest, DependenceTest, SpinTest, TripleSums
-from discreet.privacy.mechanisms import SecureGateway, distance_of, stability_threshold
+from discreet.privacy.levels import distance_of, level_of
+from discreet.privacy.mechanisms import SecureGateway, stability_threshold
 from discreet.privacy.query import Marginals
-from discreet.privacy.stability import StabilityTest, level_of
+from discreet.privacy.stability import StabilityTest
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 

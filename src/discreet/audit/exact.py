@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from ..measurement import Origin
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ..privacy.curator import Curator
-from ..privacy.mechanisms import Gateway, NoiseCall, Released, distance_of, released_above
+from ..privacy.levels import Released, distance_of, released_above
+from ..privacy.mechanisms import Gateway, NoiseCall
 from ..privacy.unit import PrivacyUnit
 from ..tables.base import KEY_BYTES, IntArray, Table
 from .findings import Finding, canonical
@@ -115,7 +116,8 @@ class ExploringGateway:
         """The noisy distance is clamped like any other number; the window should reach beyond the threshold."""
         laplace = NoiseCall("laplace", call.scale, call.sensitivity)
         noisy = self._branch(noise_law(laplace, distance_of(levels), self.window)) + self.window[0]
-        return released_above(call, noisy, levels, word)
+        assert call.threshold is not None
+        return released_above(call.threshold, noisy, levels, word)
 
     def secret(self) -> bytes:
         return self.key

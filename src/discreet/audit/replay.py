@@ -25,7 +25,8 @@ from ..privacy.accounting import Accountant, Cost
 from ..privacy.budget import Budget, rho_of_pure
 from ..privacy.curator import Curator
 from ..privacy.ledger import Ledger
-from ..privacy.mechanisms import Gateway, NoiseCall, Released, SecureGateway, distance_of
+from ..privacy.levels import Released, distance_of
+from ..privacy.mechanisms import Gateway, NoiseCall, SecureGateway
 from ..privacy.unit import PrivacyUnit
 from ..progress import listening, nobody
 from ..tables.base import IntArray, Table

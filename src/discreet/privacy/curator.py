@@ -304,7 +304,7 @@ class Curator(Account):
         rows = self._rows
         self._spend((cost,), {"query": "in sequence", "share": share.to_dict()})
         child = self._child(rows, share, self._gateway)
-        child._accountant.composition = "basic"
+        child._accountant.composition, child._part = "basic", "sequence"
         return child
 
     @property

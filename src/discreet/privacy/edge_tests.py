@@ -35,9 +35,10 @@ from ..domain import Clique, Domain
 from ..encoding import Codes
 from ..errors import InputError
 from ..tables.base import IntArray
+from .levels import level_of
 from .parities import CHUNK, ParitySums, products, signs
 from .query import Marginals, Part, Query
-from .stability import StabilityTest, level_of
+from .stability import StabilityTest
 from .unit import PrivacyUnit, Relation, Sensitivity
 
 GRID = 1024

@@ -43,7 +43,6 @@ import opendp.domains as dp_domains
 import opendp.measurements as dp_measurements
 import opendp.measures as dp_measures
 import opendp.metrics as dp_metrics
-from numpy.typing import NDArray
 from opendp.mod import enable_features
 from scipy.fft import next_fast_len
 
@@ -51,6 +50,7 @@ from ..measurement import Origin
 from ..progress import listening, nobody, track
 from ..tables.base import KEY_BYTES, IntArray
 from .budget import Budget
+from .levels import Released, distance_of, released_above
 from .unit import Sensitivity
 
 enable_features("contrib")
@@ -67,15 +67,6 @@ class NoiseCall:
     scale: float
     sensitivity: Sensitivity
     threshold: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Released:
-    """What came out of a test of stability: its noisy distance, and the outcome if that was above the threshold."""
-
-    noisy_distance: int
-    signs: NDArray[np.bool_] | None = None
-    word: str | None = None
 
 
 class Gateway(Protocol):
@@ -132,7 +123,8 @@ class SecureGateway:
     def release_stable(self, call: NoiseCall, levels: IntArray, word: str) -> Released:
         distance = np.array([distance_of(levels)], dtype=np.int64)
         noisy = self.add_noise(NoiseCall("laplace", call.scale, call.sensitivity), distance)
-        return released_above(call, int(noisy[0]), levels, word)
+        assert call.threshold is not None
+        return released_above(call.threshold, int(noisy[0]), levels, word)
 
     def secret(self) -> bytes:
         return secrets.token_bytes(KEY_BYTES)
@@ -163,22 +155,6 @@ class ExactGateway:
 
     def inside(self, budget: Budget) -> Gateway:
         return self
-
-
-def distance_of(levels: IntArray) -> int:
-    """How many units must change at least before another sign is possible: ℓ for ℓ ≥ 0 and −ℓ − 1 below."""
-    if np.size(levels) == 0:
-        raise ValueError("a test of stability needs at least one level")
-    whole = _whole(levels)
-    return int(np.where(whole >= 0, whole, -whole - 1).min())
-
-
-def released_above(call: NoiseCall, noisy: int, levels: IntArray, word: str) -> Released:
-    """The outcome if the noisy distance is above the threshold, otherwise nothing but that distance."""
-    assert call.threshold is not None
-    if noisy > call.threshold:
-        return Released(noisy, np.asarray(levels) >= 0, word)
-    return Released(noisy)
 
 
 def _whole(values: IntArray) -> IntArray:

@@ -32,7 +32,8 @@ from ..tables.base import IntArray
 from . import mechanisms
 from .accounting import Cost
 from .budget import ApproxDP, Budget
-from .mechanisms import NoiseCall, Released
+from .levels import Released
+from .mechanisms import NoiseCall
 from .query import Query
 from .unit import PrivacyUnit, Sensitivity
 
@@ -75,12 +76,6 @@ class Stability:
     def of(cls, call: NoiseCall, released: Released) -> Stability:
         assert call.threshold is not None
         return cls(released.signs, released.word, released.noisy_distance, call.threshold, call.scale)
-
-
-def level_of(margins: IntArray, moved: int) -> IntArray:
-    """⌊(G − 1)/K⌋ for whole margins G > 0 (yes) or G ≤ 0 (no) that a unit moves by at most K: moved by at most 1."""
-    out: IntArray = (margins - 1) // moved
-    return out
 
 
 def plan_stability(share: Budget) -> tuple[NoiseCall, Cost]:

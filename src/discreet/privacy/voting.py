@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
+from ..progress import listening, nobody
 from ..tables.base import Table
 from .budget import Budget
 from .calibration import plan_selection, plan_threshold
@@ -112,7 +113,8 @@ def _ballots(curator: Curator, learner: Learner, blocks: int) -> list[str]:
 def _ballot(curator: Curator, learner: Learner, block: Table) -> str:
     """One block's vote. Whatever goes wrong inside stays inside: it is an abstention."""
     try:
-        word = learner(curator._exact(block))
+        with listening(nobody):  # progress inside a block would tell how large it is
+            word = learner(curator._exact(block))
     except (Exception, SystemExit, GeneratorExit):  # Ctrl-C is the user's, and goes through
         return ABSTAIN
     return word if isinstance(word, str) else ABSTAIN
