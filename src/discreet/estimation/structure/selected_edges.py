@@ -61,8 +61,8 @@ class SelectedEdges:
     Parameters
     ----------
     min_weight:
-        η, a public lower bound on |A_ij| of an edge; a coupling of half of it passes. Without it, what stands out of
-        noise and sampling error passes.
+        η, a public lower bound on the size of an edge's coupling A_ij; half of it passes. Without it, what stands
+        out of noise and sampling error passes.
     max_edges:
         A public bound on the number of edges.
     """

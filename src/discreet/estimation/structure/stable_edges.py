@@ -41,9 +41,10 @@ class StableEdges:
     Parameters
     ----------
     min_weight:
-        η, a public lower bound on |A_ij| (max |W_ij|, |h̄(I)|) of an interaction. The threshold is then half of the
-        dependence that a single edge of that weight causes. Without it the threshold follows from the number of
-        records (public, or measured with a twentieth of ε): twice what sampling and noise need, at least 0.15.
+        η, a public lower bound on the size of a coupling A_ij (of the largest entry of W_ij, of a coefficient h̄(I)) of
+        an interaction that is there. The threshold is then half of the dependence that a single edge of that weight
+        causes. Without it the threshold follows from the number of records (public, or measured with a twentieth of
+        ε): what sampling and noise need, at least 0.15.
     test:
         ``"auto"``: correlated, and explained by no third column. ``"correlation"``: correlated; sharpest where nothing
         is correlated but by an edge, as on matchings. ``"conditional"``: dependent given every third column.
