@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .estimation.optimal import OptimalNetwork as OptimalNetwork
     from .estimation.recipe import Recipe as Recipe
     from .estimation.recipe import learn as learn
+    from .estimation.structure.learner import StructureLearner as StructureLearner
+    from .estimation.structure.selected_edges import SelectedEdges as SelectedEdges
+    from .estimation.structure.stable_edges import StableEdges as StableEdges
     from .io.interchange import open_model as open_model
     from .measurement import Measurement as Measurement
     from .measurement import Measurements as Measurements
@@ -51,6 +54,9 @@ _HOMES = {
     "estimation.noise_aware": ("NoiseAwareField",),
     "estimation.optimal": ("OptimalNetwork",),
     "estimation.recipe": ("Recipe", "learn"),
+    "estimation.structure.learner": ("StructureLearner",),
+    "estimation.structure.selected_edges": ("SelectedEdges",),
+    "estimation.structure.stable_edges": ("StableEdges",),
     "io.interchange": ("open_model",),
     "measurement": ("Measurement", "Measurements"),
     "models.bayesian": ("BayesianNetwork",),
