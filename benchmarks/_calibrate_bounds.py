@@ -1,0 +1,174 @@
+"""Measure how many records our learners need, for the calibrated constants of :mod:`discreet.theory.calibration`.
+
+For each setting: the least n on a grid of factor 1.25 at which at least 9 of 10 runs reach the goal, each run on a
+fresh model and fresh records. Goals are the graph (every edge right, η known) and the parameters (sup-norm error of all
+couplings at most α). Default relation (add-remove, the number of records private and paid for). Run by hand, nicely:
+
+    OMP_NUM_THREADS=1 nice python -m benchmarks._calibrate_bounds parameters FILE.jsonl
+
+appends a line a setting and skips those that are there already; ``fit FILE.jsonl`` prints the constants.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.mrf import ADD, columns_of, curator, draw
+from discreet.estimation.binary_learner import BinaryMRFLearner
+from discreet.estimation.ising_learner import IsingLearner, sup_error
+from discreet.estimation.pairwise_learner import PairwiseLearner
+from discreet.models import IsingModel, generators
+from discreet.privacy.budget import ZCDP, Budget, PureDP
+from discreet.privacy.curator import Curator, ExactCurator
+from discreet.tables.memory import MemoryTable
+
+GRID = 1.25
+RUNS, WANTED = 10, 9
+LARGEST = 1_500_000
+SEED = 7_000_000  # of models and records; far from the seeds of the benchmarks that report
+
+Try = Callable[[int, int], bool]  # (n, seed) → whether the goal was reached
+
+
+def least_size(reached: Try, guess: float) -> int | None:
+    """The least n of the grid where 9 of 10 runs reach the goal, walking down from where it holds; None beyond."""
+    steps = round(np.log(guess) / np.log(GRID))
+    seen: dict[int, bool] = {}
+
+    def enough(step: int) -> bool:
+        if step not in seen:
+            n, failures = round(GRID**step), 0
+            for run in range(RUNS):
+                failures += not reached(n, SEED + 1000 * step + run)
+                if failures > RUNS - WANTED:
+                    break
+            seen[step] = failures <= RUNS - WANTED
+        return seen[step]
+
+    stride = 4
+    while not enough(steps):
+        steps += stride
+        if GRID**steps > LARGEST:
+            return None
+    while stride:
+        while steps - stride > 8 and enough(steps - stride):
+            steps -= stride
+        stride //= 2
+    return round(GRID**steps)
+
+
+def ising(kind: str, p: int, weight: float, seed: int) -> IsingModel:
+    edges = generators.matching(p) if kind == "matching" else generators.regular(p, 3, random_state=seed)
+    return generators.ising(p, edges, weight=weight, signs="random", random_state=seed)
+
+
+def asked(table: MemoryTable, budget: Budget | None, n: int) -> Curator:
+    return ExactCurator(table) if budget is None else curator(table, ADD, budget, n)
+
+
+def ising_parameters(kind: str, p: int, weight: float, budget: Budget | None, alpha: float) -> Try:
+    def reached(n: int, seed: int) -> bool:
+        truth = ising(kind, p, weight, seed)
+        found = IsingLearner().fit(asked(draw(truth, n, seed), budget, n))
+        return sup_error(found, truth) <= alpha
+
+    return reached
+
+
+def ising_graph(kind: str, p: int, weight: float, budget: Budget | None) -> Try:
+    def reached(n: int, seed: int) -> bool:
+        truth = ising(kind, p, weight, seed)
+        found = IsingLearner(min_weight=weight).fit(asked(draw(truth, n, seed), budget, n))
+        return found.edges == truth.edges
+
+    return reached
+
+
+def pairwise_parameters(kind: str, p: int, k: int, weight: float, budget: Budget | None, alpha: float) -> Try:
+    def reached(n: int, seed: int) -> bool:
+        edges = generators.matching(p) if kind == "matching" else generators.regular(p, 3, random_state=seed)
+        truth = generators.pairwise(p, edges, levels=k, weight=weight, random_state=seed)
+        table = columns_of(truth.sample(n, seed).codes, truth.domain)
+        found = PairwiseLearner(width=truth.width).fit(asked(table, budget, n))
+        names = truth.domain.names
+        errors = (np.abs(found.weights(a, b) - truth.weights(a, b)).max() for i, a in enumerate(names) for b in names[:i])
+        return max(errors) <= alpha
+
+    return reached
+
+
+def binary_parameters(p: int, weight: float, budget: Budget | None, alpha: float) -> Try:
+    """Disjoint triples: t = 3, every monomial maximal."""
+
+    def reached(n: int, seed: int) -> bool:
+        triples = [(i, i + 1, i + 2) for i in range(0, p - 2, 3)]
+        truth = generators.binary(p, triples, weight=weight, random_state=seed)
+        table = columns_of(truth.sample(n, seed).codes, truth.domain)
+        found = BinaryMRFLearner(order=3, width=truth.width).fit(asked(table, budget, n))
+        every = set(truth.coefficients) | set(found.coefficients)
+        return max(abs(truth.coefficients.get(I, 0.0) - found.coefficients.get(I, 0.0)) for I in every) <= alpha
+
+    return reached
+
+
+def budgets() -> Iterator[tuple[dict[str, Any], Budget | None]]:
+    yield {"notion": "none"}, None
+    for rho in (0.01, 0.1, 1.0):
+        yield {"notion": "zcdp", "rho": rho}, ZCDP(rho)
+    for epsilon in (0.5, 1.0, 3.0):
+        yield {"notion": "pure", "epsilon": epsilon}, PureDP(epsilon)
+
+
+MODELS = (("matching", 0.5), ("3-regular", 0.35), ("matching", 0.25))
+
+
+def settings(what: str) -> Iterator[tuple[dict[str, Any], Try]]:
+    if what == "parameters":
+        for kind, weight in MODELS:
+            for p in (8, 16, 32, 64):
+                for alpha in (0.1, 0.05) if p == 16 else (0.1,):
+                    for facts, budget in budgets():
+                        setting = {"kind": kind, "eta": weight, "p": p, "k": 2, "t": 2, "alpha": alpha, **facts}
+                        yield setting, ising_parameters(kind, p, weight, budget, alpha)
+    elif what == "graph":
+        for kind, weight in MODELS:
+            for p in (8, 16, 32, 64):
+                for facts, budget in budgets():
+                    setting = {"kind": kind, "eta": weight, "p": p, "k": 2, "t": 2, **facts, "method": "IsingLearner"}
+                    yield setting, ising_graph(kind, p, weight, budget)
+    elif what == "families":
+        few = [(f, b) for f, b in budgets() if f.get("rho", 0.1) == 0.1 and f.get("epsilon", 1.0) == 1.0]
+        for facts, budget in few:
+            for p, k in ((8, 3), (16, 3), (8, 5)):
+                setting = {"kind": "matching", "eta": 0.5, "p": p, "k": k, "t": 2, "alpha": 0.1, **facts}
+                yield setting, pairwise_parameters("matching", p, k, 0.5, budget, 0.1)
+            for p in (9, 15):
+                setting = {"kind": "triples", "eta": 0.5, "p": p, "k": 2, "t": 3, "alpha": 0.1, **facts}
+                yield setting, binary_parameters(p, 0.5, budget, 0.1)
+    else:
+        raise SystemExit(f"parameters, graph or families, got {what!r}")
+
+
+def main(what: str, path: Path) -> None:
+    have = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    done = [entry["setting"] for entry in have]
+    for setting, reached in settings(what):
+        if setting in done:
+            continue
+        began = time.monotonic()
+        n = least_size(reached, 1000.0)
+        entry = {"goal": what, "setting": setting, "n": n, "runs": RUNS, "seconds": round(time.monotonic() - began, 1)}
+        with path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+        print(entry, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
