@@ -28,6 +28,7 @@ from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.tables.memory import MemoryTable
+from discreet.theory.calibration import Calibration
 
 GRID = 1.25
 RUNS, WANTED = 10, 9
@@ -170,5 +171,62 @@ def main(what: str, path: Path) -> None:
         print(entry, flush=True)
 
 
+# -- constants ---------------------------------------------------------------------------------------------------------
+
+
+def fit(path: Path) -> None:
+    """Least squares on ln n, for each goal and notion; prints what goes into :mod:`discreet.theory.calibration`.
+
+    The statistical term is that of the non-private measurements, and kept for the private ones.
+    """
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    entries = [e for e in entries if e["n"] is not None and e["setting"]["k"] == e["setting"]["t"] == 2]
+    for goal in ("parameters", "graph"):
+        base: dict[str, float] = {}
+        for notion in ("none", "zcdp", "pure", "approx"):
+            chosen = [e for e in entries if e["goal"] == goal and e["setting"]["notion"] == notion]
+            for method in sorted({e["setting"].get("method", "IsingLearner") for e in chosen}):
+                mine = [e for e in chosen if e["setting"].get("method", "IsingLearner") == method]
+                found = fit_one(goal, notion, method, mine, base)
+                base = base or {"statistical": found["statistical"], "crowding": found["crowding"]}
+
+
+LIMITS = {"statistical": (-4, 0.5, 6), "crowding": (0, 0.5, 6), "private": (-6, 2, 9), "exponent": (0, 0.5, 2.5),
+          "private_crowding": (0, 0.5, 6), "alpha_share": (0, 0.3, 1)}  # fmt: skip
+
+
+def fit_one(goal: Any, notion: Any, method: str, entries: list[dict[str, Any]], base: dict[str, float]) -> Any:
+    from scipy.optimize import least_squares
+
+    names = ["private", "exponent", "private_crowding", "alpha_share"] if base else ["statistical", "crowding"]
+    names = [n for n in names if not (n == "alpha_share" and goal == "graph")]
+    measured = np.log([e["n"] for e in entries])
+
+    def constants(x: Any) -> dict[str, float]:
+        values = dict(zip(names, x, strict=True))
+        return base | {k: float(np.exp(v) if k in ("statistical", "private") else v) for k, v in values.items()}
+
+    def residuals(x: Any) -> Any:
+        made = Calibration(goal, notion, method, **constants(x))
+        return np.log([made.records(**facts(e)) for e in entries]) - measured
+
+    low, start, high = zip(*(LIMITS[n] for n in names), strict=True)
+    found = least_squares(residuals, start, bounds=(low, high))
+    rounded = {k: round(v, 3) for k, v in constants(found.x).items()}
+    off = np.exp(np.abs(found.fun))
+    print(f"{goal}, {notion}, {method}: {rounded}, settings={len(entries)}, worst={off.max():.2f}, mean={off.mean():.2f}")
+    return constants(found.x)
+
+
+def facts(entry: dict[str, Any]) -> dict[str, Any]:
+    s = entry["setting"]
+    width = s["eta"] * (3 if s["kind"] == "3-regular" else 1)
+    given = {"p": s["p"], "weight": s["eta"], "width": width, "alpha": s.get("alpha", s["eta"] / 2)}
+    return given | {name: s[name] for name in ("rho", "epsilon", "delta") if name in s}
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    if sys.argv[1] == "fit":
+        fit(Path(sys.argv[2]))
+    else:
+        main(sys.argv[1], Path(sys.argv[2]))

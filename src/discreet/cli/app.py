@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
-from . import audit, bench, demo, ledger, measure, query, schema, show
+from . import audit, bench, bounds, demo, ledger, measure, query, schema, show
 from .command import Command
 from .failures import HELP, Exit, explain
 
@@ -27,6 +27,7 @@ app.command("measure", cls=Command)(measure.measure)
 app.command("show", cls=Command)(show.show)
 app.command("verify", cls=Command)(show.verify)
 app.command("query", cls=Command)(query.query)
+app.command("bounds", cls=Command)(bounds.bounds)
 app.add_typer(ledger.app, name="ledger")
 app.command("audit", cls=Command)(audit.audit)
 app.command("bench", cls=Command)(bench.bench)

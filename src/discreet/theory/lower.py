@@ -37,11 +37,11 @@ def matching_variation(pairs: int, weight: float, k: int = 2) -> float:
     return min(1.0, math.sqrt(pairs * divergence / 2))
 
 
-def graph_without_privacy(p: int, weight: float) -> Bound:
+def graph_without_privacy(p: int, weight: float, *, k: int = 2) -> Bound:
     """Table 1, first row: n ≥ Ω(log p/η²), from Fano over the graphs with a single edge, against no edge at all."""
-    whole(2, p=p)
+    whole(2, p=p, k=k)
     positive(weight=weight)
-    information = weight * correlation(weight) - math.log(math.cosh(weight))
+    information = weight**2 / 2 if k > 2 or weight > 300 else weight * correlation(weight) - math.log(math.cosh(weight))
     value = packing.fano(math.log(p * (p - 1) / 2), information, success=SUCCESS)
     return Bound("Table 1, non-private", "the same", "lower", "graph", "none",
                  "(ln M − h − ln(M−1)/3)/(η tanh η − ln cosh η), M = p(p−1)/2", value, "proved",
