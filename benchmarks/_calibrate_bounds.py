@@ -28,7 +28,7 @@ from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.tables.memory import MemoryTable
-from discreet.theory.calibration import Calibration
+from discreet.theory.calibration import Calibration, calibrated
 
 GRID = 1.25
 RUNS, WANTED = 10, 9
@@ -180,6 +180,7 @@ def fit(path: Path) -> None:
     The statistical term is that of the non-private measurements, and kept for the private ones.
     """
     entries = [json.loads(line) for line in path.read_text().splitlines()]
+    fit_families([e for e in entries if e["goal"] == "families"])
     entries = [e for e in entries if e["n"] is not None and e["setting"]["k"] == e["setting"]["t"] == 2]
     for goal in ("parameters", "graph"):
         base: dict[str, float] = {}
@@ -216,6 +217,19 @@ def fit_one(goal: Any, notion: Any, method: str, entries: list[dict[str, Any]], 
     off = np.exp(np.abs(found.fun))
     print(f"{goal}, {notion}, {method}: {rounded}, settings={len(entries)}, worst={off.max():.2f}, mean={off.mean():.2f}")
     return constants(found.x)
+
+
+def fit_families(entries: list[dict[str, Any]]) -> None:
+    """How measured n compare with the calibrated ones of Ising models: an exponent of k/2, and a factor for t = 3."""
+    for notion in ("none", "zcdp", "pure"):
+        made = calibrated("parameters", notion)
+        assert made is not None
+        mine = [e for e in entries if e["setting"]["notion"] == notion]
+        log_ratio = np.array([np.log(e["n"] / made.records(**facts(e))) for e in mine])
+        log_k = np.log([e["setting"]["k"] / 2 for e in mine])
+        exponent = float(log_ratio @ log_k / (log_k @ log_k))
+        triples = log_ratio[[e["setting"]["t"] == 3 for e in mine]]
+        print(f"families, {notion}: exponent of k/2 {exponent:.2f}, factor at t = 3 {np.exp(triples.mean()):.2f}")
 
 
 def facts(entry: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """The advice: consistent with its parts, monotone, and honest about what is proved."""
 
+import json
 import math
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +99,24 @@ def test_extrapolations_are_announced():
     far = "\n".join(advise(5000, edge_weight=0.05, width=4.0, k=9, epsilon=1.0).remarks)
     for word in ("p = 5,000", "edge weight 0.05", "width 4", "k = 9"):
         assert word in far
+
+
+def test_calibrations_fit_what_was_measured():
+    lines = (Path(__file__).parents[2] / "benchmarks" / "_calibration.jsonl").read_text(encoding="utf-8").splitlines()
+    seen = dict.fromkeys(CALIBRATIONS, 0)
+    for entry in map(json.loads, lines):
+        s = entry["setting"]
+        if entry["goal"] == "families":
+            made, factor, allowed = calibrated("parameters", s["notion"]), family_factor(s["notion"], s["k"], s["t"]), 2.5
+        else:
+            made, factor = calibrated(entry["goal"], s["notion"]), 1.0
+            allowed = made.worst * 1.01
+            seen[made] += 1
+        width = s["eta"] * (3 if s["kind"] == "3-regular" else 1)
+        budget = {name: s[name] for name in ("rho", "epsilon") if name in s}
+        n = made.records(p=s["p"], weight=s["eta"], width=width, alpha=s.get("alpha", 0.1), **budget) * factor
+        assert 1 / allowed <= n / entry["n"] <= allowed, entry
+    assert all(made.settings == count for made, count in seen.items())
 
 
 def test_calibrations_have_their_form():
