@@ -99,7 +99,9 @@ def pairwise_parameters(kind: str, p: int, k: int, weight: float, budget: Budget
         table = columns_of(truth.sample(n, seed).codes, truth.domain)
         found = PairwiseLearner(width=truth.width).fit(asked(table, budget, n))
         names = truth.domain.names
-        errors = (np.abs(found.weights(a, b) - truth.weights(a, b)).max() for i, a in enumerate(names) for b in names[:i])
+        errors = (
+            np.abs(found.weights(a, b) - truth.weights(a, b)).max() for i, a in enumerate(names) for b in names[:i]
+        )
         return max(errors) <= alpha
 
     return reached
@@ -215,7 +217,9 @@ def fit_one(goal: Any, notion: Any, method: str, entries: list[dict[str, Any]], 
     found = least_squares(residuals, start, bounds=(low, high))
     rounded = {k: round(v, 3) for k, v in constants(found.x).items()}
     off = np.exp(np.abs(found.fun))
-    print(f"{goal}, {notion}, {method}: {rounded}, settings={len(entries)}, worst={off.max():.2f}, mean={off.mean():.2f}")
+    print(
+        f"{goal}, {notion}, {method}: {rounded}, settings={len(entries)}, worst={off.max():.2f}, mean={off.mean():.2f}"
+    )
     return constants(found.x)
 
 

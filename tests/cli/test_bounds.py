@@ -72,7 +72,10 @@ def test_other_families_and_budgets(capsys):
         (["--p", "9", "--edge-weight", "0.3", "--epsilon", "0"], ["epsilon", "positive"]),
         (["--p", "9", "--edge-weight", "0.3", "--rho", "-1"], ["rho", "positive"]),
         (["--p", "9", "--edge-weight", "0.3", "--epsilon", "1", "--delta", "2"], ["delta", "below 1"]),
-        (["--p", "9", "--edge-weight", "0.3", "--epsilon", "1", "--k", "3", "--t", "3"], ["no bounds", "--k 3", "--t 3"]),
+        (
+            ["--p", "9", "--edge-weight", "0.3", "--epsilon", "1", "--k", "3", "--t", "3"],
+            ["no bounds", "--k 3", "--t 3"],
+        ),
         (["--p", "9", "--edge-weight", "0.3", "--epsilon", "1", "--width", "0.1"], ["width", "at least 0.3", "0.1"]),
         (["--p", "9", "--edge-weight", "0.3", "--epsilon", "1", "--alpha", "0"], ["--alpha must", "positive"]),
         (["--p", "9", "--edge-weight", "0.3", "--epsilon", "1", "--n", "0"], ["--n must", "at least 1"]),

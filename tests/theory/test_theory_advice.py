@@ -107,7 +107,11 @@ def test_calibrations_fit_what_was_measured():
     for entry in map(json.loads, lines):
         s = entry["setting"]
         if entry["goal"] == "families":
-            made, factor, allowed = calibrated("parameters", s["notion"]), family_factor(s["notion"], s["k"], s["t"]), 2.5
+            made, factor, allowed = (
+                calibrated("parameters", s["notion"]),
+                family_factor(s["notion"], s["k"], s["t"]),
+                2.5,
+            )
         else:
             made, factor = calibrated(entry["goal"], s["notion"]), 1.0
             allowed = made.worst * 1.01

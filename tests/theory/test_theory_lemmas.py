@@ -36,7 +36,7 @@ def test_the_curve_constant_is_the_infimum_and_attained():
 
 
 def spin_tables(p, rng, scale):
-    """All x ∈ {±1}^(p−1) with the exact distribution of the other nodes of a random Ising model, and node 0's weights."""
+    """All x ∈ {±1}^(p−1) with the exact law of the other nodes of a random Ising model, and node 0's weights."""
     A = np.triu(rng.normal(0, scale, (p, p)), 1)
     A, theta = A + A.T, rng.normal(0, scale, p)
     z = np.array(list(itertools.product((-1.0, 1.0), repeat=p)))
@@ -252,7 +252,7 @@ def test_blocks_needed_is_the_least_and_grows_as_the_lemma_says():
     assert stability.blocks_needed(1.0, 1e-6, success=0.9, base_success=0.99) < stability.blocks_needed(
         1.0, 1e-6, success=0.9
     )
-    with pytest.raises(InputError, match="base_success=0.4"):
+    with pytest.raises(InputError, match=r"base_success=0\.4"):
         stability.blocks_needed(1.0, 1e-6, success=0.9, base_success=0.4)
 
 

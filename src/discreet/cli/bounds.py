@@ -22,7 +22,8 @@ def bounds(
     delta: options.Delta = None,
     rho: options.Rho = None,
     n: Annotated[
-        int | None, typer.Option("--n", metavar="N", help="How many records there are, if that is public: is it enough?")
+        int | None,
+        typer.Option("--n", metavar="N", help="How many records there are, if that is public: is it enough?"),
     ] = None,
     k: Annotated[int, typer.Option("--k", metavar="K", help="Levels a column; 2 is an Ising model.")] = 2,
     t: Annotated[int, typer.Option("--t", metavar="T", help="Order of interactions; above 2 for binary columns.")] = 2,

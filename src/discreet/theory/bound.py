@@ -95,7 +95,7 @@ def probability(**numbers: float) -> None:
 def power(base: float, exponent: float) -> float:
     """base**exponent, infinite instead of an overflow: bounds of this paper leave the range of a float."""
     try:
-        return float(base) ** float(exponent)
+        return math.pow(base, exponent)
     except OverflowError:
         return math.inf
 

@@ -1,9 +1,9 @@
 """How many records our own learners needed in our own experiments: constants that are fitted, not proved.
 
-Measured by ``benchmarks/_calibrate_bounds.py``: the least n at which 9 of 10 fresh runs reach the goal, add-remove with a
-private number of records, on perfect matchings and random 3-regular graphs. Their form follows the theory (ln p, then
-p to a power by the budget), the constants are least squares on ln n. Inside the measured range a prediction is a
-statement about these graphs; outside it is an extrapolation, and says so.
+Measured by ``benchmarks/_calibrate_bounds.py``: the least n at which 9 of 10 fresh runs reach the goal, add-remove
+with a private number of records, on perfect matchings and random 3-regular graphs. Their form follows the theory (ln
+p, then p to a power by the budget), the constants are least squares on ln n. Inside the measured range a prediction is
+a statement about these graphs; outside it is an extrapolation, and says so.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class Calibration:
             if self.notion == "approx":
                 assert delta is not None
                 strength = epsilon / math.log(1 / delta)
-        precision = tau ** (1 - self.alpha_share) * alpha**self.alpha_share
+        precision = math.pow(tau, 1 - self.alpha_share) * math.pow(alpha, self.alpha_share)
         crowded = exponential(self.private_crowding * crowd)
-        return n + self.private * p**self.exponent * crowded / (precision * strength)
+        return n + self.private * math.pow(p, self.exponent) * crowded / (precision * strength)
 
 
-# Measured 2026-11-16 on p = 8 … 64 (benchmarks/_calibration.jsonl has every n). ``worst`` is the largest factor between a measured n
-# and the fit, over ``settings`` of them.
+# Measured 2026-11-16 on p = 8 … 64 (benchmarks/_calibration.jsonl has every n). ``worst`` is the largest factor
+# between a measured n and the fit, over ``settings`` of them.
 CALIBRATIONS: tuple[Calibration, ...] = (
     Calibration("parameters", "none", "maximum likelihood (IsingLearner)", 2.65, 0.3, settings=15, worst=1.54),
     Calibration("parameters", "zcdp", "moments (IsingLearner)", 2.65, 0.3, 2.823, 0.849, 0.596, 0.3, 45, 1.60),
@@ -92,4 +92,4 @@ def calibrated(goal: Goal, notion: Notion) -> Calibration | None:
 
 def family_factor(notion: Notion, k: int, t: int) -> float:
     """What more levels, or interactions of a higher order, multiply n by; measured for k ≤ 5 and t = 3."""
-    return (k / 2) ** LEVELS_EXPONENT[notion] * TRIPLES_FACTOR[notion] ** (t - 2)
+    return math.pow(k / 2, LEVELS_EXPONENT[notion]) * math.pow(TRIPLES_FACTOR[notion], t - 2)

@@ -1,11 +1,11 @@
 """From a small loss to small errors of the parameters ([001] Lemmas 3.9, 3.12, 4.3), with constants proved here.
 
-The paper cites these lemmas with hidden constants and a factor e^L; the derivation below has all constants, and e^(L/2).
-Let P(Y = 1 | x) = σ(r₁(x)), |r₁| ≤ L, and let another function r₂ have expected logistic loss at most γ larger.
+The paper cites these lemmas with hidden constants and a factor e^L; the derivation below has all constants, and
+e^(L/2). Let P(Y = 1 | x) = σ(r₁(x)), |r₁| ≤ L, and let another r₂ have expected logistic loss at most γ larger.
 
 1. The excess loss is an expected relative entropy between coins, E KL(σ(r₁)‖σ(r₂)).
 2. KL(σ(a)‖σ(b)) ≥ c e^{−|a|} min(1, (a − b)²) with c = ln cosh ½, attained at a = 0, b = ±1. It is the Bregman
-   divergence f(b) − f(a) − f′(a)(b − a) of f = ln(1 + eˣ), grows with |b − a|, and for a ≥ 0 its ratio to (b − a)² falls
+   divergence f(b) − f(a) − f′(a)(b − a) of f = ln(1 + eˣ), grows with |b − a|; for a ≥ 0 its ratio to (b − a)² falls
    towards b = a + 1, where e^a times it is least at a = 0. (The paper goes through Pinsker, and loses a factor e^L.)
 3. So E min(1, d(X)²) ≤ γ e^L/c for d = r₁ − r₂.
 4. X is δ-unbiased: given all other coordinates, each value of a coordinate has probability at least δ. Summing d² over
@@ -69,14 +69,14 @@ def derivative_error(gamma: float, *, norm: float, unbiased: float, order: int) 
     κ = γe^L/(cδ^s). Infinite when κ ≥ 1.
     """
     positive(gamma=gamma, unbiased=unbiased)
-    kappa = gamma * exponential(norm) / (CURVE * unbiased**order)
+    kappa = gamma * exponential(norm) / (CURVE * power(unbiased, order))
     return math.sqrt(kappa / 2**order) if kappa < 1 else math.inf
 
 
 def derivative_tail(gamma: float, *, norm: float, unbiased: float, order: int, at_least: float) -> float:
     """P(|∂_I(u₁ − u₂)(X)| ≥ a) ≤ κ/min(1, 2^s a²), the step of the proof of [001] Lemma 4.4; **proved**."""
     positive(gamma=gamma, unbiased=unbiased, at_least=at_least)
-    kappa = gamma * exponential(norm) / (CURVE * unbiased**order)
+    kappa = gamma * exponential(norm) / (CURVE * power(unbiased, order))
     return min(1.0, kappa / min(1.0, 2**order * at_least**2))
 
 
@@ -98,7 +98,7 @@ def polynomial_error(gamma: float, *, norm: float, unbiased: float, variables: i
 def polynomial_error_order(gamma: float, *, norm: float, unbiased: float, variables: int, t: int) -> float:
     """[001] Lemma 4.3 as printed, its constant set to one."""
     whole(1, t=t, variables=variables)
-    return power(2 * t, t) * exponential(norm) * math.sqrt(gamma / unbiased**t) * comb(variables, t)
+    return power(2 * t, t) * exponential(norm) * math.sqrt(gamma / power(unbiased, t)) * comb(variables, t)
 
 
 def generalisation(records: float, *, radius: float, features: int, failure: float) -> float:
@@ -118,7 +118,7 @@ def generalisation(records: float, *, radius: float, features: int, failure: flo
 def frank_wolfe_gap(
     records: float, *, radius: float, features: int, rho: float, failure: float, replace_one: bool = False
 ) -> float:
-    """Excess empirical risk of private Frank–Wolfe in its corrected, tight form, at its best number of steps; **proved**.
+    """Excess empirical risk of private Frank–Wolfe in its tight form, at its best number of steps; **proved**.
 
     With T steps from w = 0: 2K/(T + 2) + e, K = max(C², ¾C) (the curvature is at most the squared diameter (2C)² times
     the largest Hessian ¼; the first gap is at most C/2), and e the worst of T − 1 selections by Gumbel noise:
@@ -136,7 +136,9 @@ def frank_wolfe_gap(
         b = unit * math.sqrt(noisy / (2 * rho)) / records
         return 2 * curvature / (steps + 2) + radius * b * (math.log(2 * features) + math.log(noisy / failure))
 
-    best = max(1.0, (4 * curvature * records * math.sqrt(2 * rho) / (radius * unit * math.log(2 * features))) ** (2 / 3))
+    best = max(
+        1.0, (4 * curvature * records * math.sqrt(2 * rho) / (radius * unit * math.log(2 * features))) ** (2 / 3)
+    )
     best = min(best, 1e15)
     return min(at(max(1, round(best * factor))) for factor in (0.2, 0.35, 0.5, 0.7, 1.0, 1.4))
 

@@ -30,7 +30,7 @@ def pair_divergence(weight: float) -> float:
 def matching_variation(pairs: int, weight: float, k: int = 2) -> float:
     """Total variation between any two coded matchings: at most √(½·pairs·KL) by Pinsker, and at most 1.
 
-    The paper uses √(2 KL), which is twice as much. With k > 2 levels the spins are +1 and −1 on two halves of the levels
+    The paper uses √(2 KL), which is twice as much. With k > 2 levels the spins are +1 and −1 on two halves of them
     and 0 on the one that is left over; either divergence is at most η²/2 then.
     """
     divergence = pair_divergence(weight) if k == 2 else weight**2 / 2
@@ -110,9 +110,7 @@ def theorem_5_1(p: int, alpha: float, epsilon: float, delta: float, *, replace_o
     positive(alpha=alpha, epsilon=epsilon)
     probability(delta=delta)
     d = p // 2
-    value = packing.fingerprinting(
-        d, math.sqrt(d) * alpha, 2 * d * alpha / 3, epsilon, delta, replace_one=replace_one
-    )
+    value = packing.fingerprinting(d, math.sqrt(d) * alpha, 2 * d * alpha / 3, epsilon, delta, replace_one=replace_one)
     return Bound("Theorem 5.1", "[000] Theorem 4.1", "lower", "parameters", "approx",
                  "d(1/27 − ⅔α)/(sinh(ε)α√d/9 + O(dδ)), d = p/2", value, "proved",
                  "expected largest error ≤ α < 1/18, weights up to ½ ln 2")  # fmt: skip
@@ -125,8 +123,8 @@ def theorem_5_1_as_printed(p: int, alpha: float, epsilon: float) -> Bound:
     if 32 * alpha**2 > 1 / 108:
         raise InputError(f"the proof needs 32pα² ≤ p/108, that is α ≤ 0.0170 (not 1/50), got alpha={alpha}")
     value = packing.fingerprinting_as_printed(p / 2, math.sqrt(32 * p) * alpha, epsilon)
-    return Bound("Theorem 5.1", "[000] Theorem 4.1", "lower", "parameters", "approx", "√p/(815 αε)", value, "order only",
-                 "as printed: its proof takes E max ≤ α for E max² ≤ α²; δ ≤ 3/(64n), replace-one")  # fmt: skip
+    return Bound("Theorem 5.1", "[000] Theorem 4.1", "lower", "parameters", "approx", "√p/(815 αε)", value,
+                 "order only", "its proof takes E max ≤ α for E max² ≤ α²; δ ≤ 3/(64n), replace-one")  # fmt: skip
 
 
 def parameters_pure(p: int, alpha: float, width: float, epsilon: float, *, k: int = 2) -> Bound:
@@ -155,7 +153,7 @@ def parameters_zcdp(p: int, alpha: float, width: float, rho: float, *, k: int = 
 def _log_grid(p: int, step: float, width: float, k: int) -> float:
     """ln of how many matchings there are with weights that an error of α < step/2 keeps apart, of at most this width.
 
-    Spins on two halves of the levels, with weights on a grid in [−λ, λ]; or, in the (k−1)² free entries of the tables of
+    Spins on two halves of the levels, with weights on a grid in [−λ, λ]; or, in the (k−1)² free entries of tables as in
     Theorem 7.4, multiples of 4·step up to λ/3 (centring can triple a width).
     """
     spins = math.log(1 + 2 * math.floor(width / step))

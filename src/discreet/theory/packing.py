@@ -29,7 +29,7 @@ def coupled_packing(
 ) -> float:
     """Lemma 7.2: n from D = n·(total variation between any two instances), by a maximal coupling. **Proved.**
 
-    By Markov the coupled tables differ in more than cD rows with probability at most 1/c, so answer j has probability at
+    By Markov the coupled tables differ in more than cD rows with probability at most 1/c, so answer j has chance at
     least (s − 1/c)e^{−εcD} on instance i, and (M − 1)(s − 1/c)e^{−εcD} ≤ 1 − s; the best c is taken. The lemma is
     printed for s = 9/10 and used for 2/3, which costs only the constant. Under add-remove ε counts twice.
     """
@@ -48,7 +48,7 @@ def coupled_packing(
 def concentrated_packing(log_instances: float, rho: float, *, success: float = 2 / 3) -> float:
     """Lemma 7.3: n ≥ (√ln M − √ln(1/s))/√ρ. **Proved.**
 
-    Group privacy: the answer on any table of n rows has Rényi divergence of order a at most a·n²ρ from the answer on one
+    Group privacy: the answer on any table of n rows has Rényi divergence of order a at most a·n²ρ from that on one
     reference table. Some answer has probability at most 1/M there; comparing its two probabilities, a·n²ρ ≥
     (a ln s)/(a − 1) + ln M, and the best a gives n²ρ ≥ (√ln M − √ln(1/s))².
     """

@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
 from .bound import positive, probability
+
+Array = NDArray[np.float64]
 
 
 def threshold(epsilon: float, delta: float) -> float:
@@ -42,17 +45,19 @@ def mode_failure(blocks: int, epsilon: float, delta: float, base_success: float 
     return float(min(1.0, chance @ failure))
 
 
-def _laplace_tail(margin: np.ndarray, b: float) -> np.ndarray:
+def _laplace_tail(margin: Array, b: float) -> Array:
     """P(Laplace(b) ≤ −margin)."""
     half = 0.5 * np.exp(-np.abs(margin) / b)
-    return np.where(margin >= 0, half, 1 - half)
+    out: Array = np.where(margin >= 0, half, 1 - half)
+    return out
 
 
-def _difference_tail(margin: np.ndarray, b: float) -> np.ndarray:
+def _difference_tail(margin: Array, b: float) -> Array:
     """P(L₁ − L₂ ≥ margin) for two independent Laplace(b)."""
     x = np.abs(margin) / b
     tail = (0.5 + x / 4) * np.exp(-x)
-    return np.where(margin >= 0, tail, 1 - tail)
+    out: Array = np.where(margin >= 0, tail, 1 - tail)
+    return out
 
 
 def blocks_needed(epsilon: float, delta: float, *, success: float, base_success: float = 2 / 3) -> int:
@@ -66,5 +71,7 @@ def blocks_needed(epsilon: float, delta: float, *, success: float, base_success:
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if mode_failure(middle, epsilon, delta, base_success) <= 1 - success else (middle, high)
+        low, high = (
+            (low, middle) if mode_failure(middle, epsilon, delta, base_success) <= 1 - success else (middle, high)
+        )
     return high

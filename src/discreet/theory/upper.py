@@ -1,4 +1,4 @@
-"""Upper bounds of [001]: how many records suffice, as the theorems print them and with constants where we can prove them.
+"""Upper bounds of [001]: how many records suffice, as printed, and with constants where we can prove them.
 
 ``theorem_…`` gives the printed leading terms with every hidden constant set to one ("order only": read the growth).
 ``proved=True``, where there is one, follows the same proof with every constant, for the corrected algorithm; such
@@ -44,7 +44,13 @@ def theorem_3_6(records: float, features: int, width: float, rho: float, failure
 
 
 def lemma_3_3(
-    records: float, vertices: int, radius: float, lipschitz: float, curvature: float, rho: float, failure: float = FAILURE
+    records: float,
+    vertices: int,
+    radius: float,
+    lipschitz: float,
+    curvature: float,
+    rho: float,
+    failure: float = FAILURE,
 ) -> Bound:
     """Lemma 3.3: excess empirical risk of private Frank–Wolfe over a polytope, T = (Γn√ρ/(L₁‖C‖₁))^(2/3)."""
     positive(records=records, radius=radius, lipschitz=lipschitz, curvature=curvature, rho=rho)
@@ -52,14 +58,15 @@ def lemma_3_3(
     value = curvature ** (1 / 3) * (lipschitz * radius) ** (2 / 3) * math.log(records * vertices / failure)
     value /= (records * math.sqrt(rho)) ** (2 / 3)
     return _upper("Lemma 3.3", "supplement of [000]", "risk", "zcdp", "Γ^(1/3)(L₁‖C‖)^(2/3) ln(n|S|/β)/(n√ρ)^(2/3)",
-                  value, "order only", "the exponent of T binds L₁ too; noise proved for 8ρ at a general L₁")  # fmt: skip
+                  value, "order only", "the exponent of T binds L₁; noise proved for 8ρ at a general L₁")  # fmt: skip
 
 
 def theorem_3_8(p: int, width: float, alpha: float, rho: float, *, proved: bool = False) -> Bound:
     """Theorem 3.8 ([000] Theorem 3.3): all couplings of an Ising model within α, under ρ-zCDP.
 
-    ``proved``: γ = 8cα²e^{−2λ}/(1 + e^{2λ}) by Lemma 3.9 (couplings are half the regression weights, ‖w‖₁ ≤ 2λ), so that
-    the true exponents are 8λ and 6λ for the printed 12λ and 9λ; then :func:`.lemmas.records_for_risk` a node with ρ/p and failure 1/(3p).
+    ``proved``: γ = 8cα²e^{−2λ}/(1 + e^{2λ}) by Lemma 3.9 (couplings are half the regression weights, ‖w‖₁ ≤ 2λ), so
+    that 8λ and 6λ suffice in the exponents for the printed 12λ and 9λ; then :func:`.lemmas.records_for_risk` a node
+    with ρ/p and failure 1/(3p).
     """
     whole(2, p=p)
     positive(width=width, alpha=alpha, rho=rho)
