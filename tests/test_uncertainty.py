@@ -40,6 +40,7 @@ def _case(network: BayesianNetwork, n: int, budget: Budget, seed: int, learner=N
     return refit, measured, refit(measured), refit(Measurements(items, measured.release))
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize(
     ("name", "budget", "runs"),
     [("small", PureDP(0.5), 25), ("asia", PureDP(1), 10), ("sachs", ApproxDP(0.5, 1e-6), 8)],
@@ -75,6 +76,7 @@ def test_more_budget_means_narrower_intervals() -> None:
     assert widths[1] < widths[0] / 4
 
 
+@pytest.mark.chance
 def test_survival_of_the_most_probable_values() -> None:
     """A clear answer survives fresh noise, a coin toss does not always."""
     domain = Domain.of({"sure": 2, "coin": 2})

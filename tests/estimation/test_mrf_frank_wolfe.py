@@ -124,6 +124,7 @@ def test_exact_frank_wolfe_minimises_the_loss():
     assert found.card["origin"] == "exact"
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("variant", ["tight", "published"])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_private_fit(variant, relation):

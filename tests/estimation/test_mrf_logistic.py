@@ -27,6 +27,7 @@ def data(n, seed=0):
     return X, y.astype(int)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_estimator_finds_the_features(relation):
     X, y = data(20_000)
@@ -84,6 +85,7 @@ def test_logistic_refusals():
 # -- release of parities -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("method", [gaussian_parities, multiplicative_weights_parities])
 def test_released_parities_are_close(method):
     model = generators.ising(6, generators.matching(6), weight=0.6)
