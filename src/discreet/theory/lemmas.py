@@ -77,7 +77,7 @@ def derivative_tail(gamma: float, *, norm: float, unbiased: float, order: int, a
     """P(|∂_I(u₁ − u₂)(X)| ≥ a) ≤ κ/min(1, 2^s a²), the step of the proof of [001] Lemma 4.4; **proved**."""
     positive(gamma=gamma, unbiased=unbiased, at_least=at_least)
     kappa = gamma * exponential(norm) / (CURVE * power(unbiased, order))
-    return min(1.0, kappa / min(1.0, 2**order * at_least**2))
+    return min(1.0, kappa / min(1.0, power(2, order) * at_least**2))
 
 
 def polynomial_error(gamma: float, *, norm: float, unbiased: float, variables: int, degree: int) -> float:
