@@ -73,6 +73,8 @@ class Curator(Account):
         Part of the δ of an (ε, δ) budget that is set aside for steps with a δ of their own (thresholds, tests).
     purpose:
         A word for the ledger.
+    remember:
+        Keep every noisy sum in :attr:`released`, so that they can be published beside what is learned from them.
 
     Use it as a context manager, or call :meth:`close`: what was not used goes back to the ledger.
 
@@ -91,6 +93,7 @@ class Curator(Account):
         delta_for_tests: Amount = 0,
         purpose: str = "",
         gateway: Gateway | None = None,
+        remember: bool = False,
     ) -> None:
         if not isinstance(table, Table):
             raise InputError(
@@ -110,6 +113,7 @@ class Curator(Account):
         self._source = table
         self._prepared: Table | None = None
         self._gateway: Gateway = gateway or SecureGateway()
+        self._remembered: list[Measurement] | None = [] if remember else None
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -145,6 +149,8 @@ class Curator(Account):
                     cost={"kind": call.kind, "scale": repr(call.scale)},
                 )
             )
+        if self._remembered is not None:
+            self._remembered.extend(items)
         return Measurements(items, self.statement())
 
     def select(self, score: Score, share: Budget | None = None, *, k: int = 1) -> Selection:
@@ -293,6 +299,11 @@ class Curator(Account):
         released = {b: n for b, n in released.items() if b != ABSTAIN}
         winner = max(sorted(released), key=lambda b: released[b]) if released else None
         return Vote(winner, released, call.threshold)
+
+    @property
+    def released(self) -> Measurements | None:
+        """All noisy sums so far (not those of blocks and samples); None unless it was told to remember them."""
+        return None if self._remembered is None else Measurements(self._remembered, self.statement())
 
     def statement(self) -> dict[str, Any]:
         """The public facts that go with everything released: who is protected, how far, and what was peeked at."""
