@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import InputError
 from . import lower, upper
 from .bound import NOTION_NAMES, Bound, Goal, Notion, positive, probability, readable, whole
-from .calibration import MEASURED_COLUMNS, Calibration, calibrated, family_factor
+from .calibration import FEWEST_IF_CROWDED, MEASURED_COLUMNS, Calibration, calibrated, family_factor
 from .composition import rho_within
 
 GOALS: tuple[Goal, ...] = ("graph", "parameters")
@@ -279,7 +279,9 @@ def _ours(q: Question, goal: Goal, notion: Notion) -> Bound:
     notions: dict[Notion, tuple[Notion, ...]] = {
         "none": ("none",), "approx": ("approx", "zcdp", "pure"), "zcdp": ("zcdp",), "pure": ("pure",),
     }  # fmt: skip
-    found = [(made, _predicted(q, made)) for other in notions[notion] if (made := calibrated(goal, other)) is not None]
+    crowded = q.p < FEWEST_IF_CROWDED and q.width > 1.5 * q.edge_weight
+    methods = [m for other in notions[notion] for m in calibrated(goal, other) if not (crowded and other == "approx")]
+    found = [(made, _predicted(q, made)) for made in methods]
     made, value = min(found, key=lambda pair: pair[1])
     item = f"our experiments ({made.settings} settings, fit within a factor {made.worst:.1f})"
     return Bound(item, "", "upper", goal, notion, _formula(made), value, "calibrated", _method(made, q))
