@@ -39,3 +39,14 @@ def track(items: Iterable[T], total: int, label: str) -> Iterator[T]:
         yield item
     if listener is not None:
         listener(label, total, total)
+
+
+def in_hundredths(items: Iterable[T], total: int, label: str) -> Iterator[T]:
+    """As :func:`track`, for work whose amount is private: only what part of it is done is told."""
+    listener = _listener.get()
+    for done, item in enumerate(items):
+        if listener is not None:
+            listener(label, 100 * done // total, 100)
+        yield item
+    if listener is not None:
+        listener(label, 100, 100)

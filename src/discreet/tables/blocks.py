@@ -15,7 +15,7 @@ from ..encoding import Codes, code_type
 from . import coins
 
 BLOCK_ROWS = 1 << 17
-_CLIP_AGAIN = 1 << 20  # rows that wait before a person's surplus is dropped
+_WAITING = 1 << 20  # rows that are looked at together
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,11 +31,7 @@ class Block:
 
     def take(self, rows: NDArray[Any]) -> Block:
         identity = None if self.identity is None else self.identity[:, rows]
-        return Block(
-            {n: c[rows] for n, c in self.columns.items()},
-            identity,
-            int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows),
-        )
+        return Block({n: c[rows] for n, c in self.columns.items()}, identity, len(rows))
 
     @staticmethod
     def joined(blocks: Sequence[Block]) -> Block:
@@ -101,13 +97,25 @@ def home_of(block: Block, domain: Domain, key: bytes) -> NDArray[np.uint64]:
     return content_of(block, domain, key)
 
 
+def gathered(blocks: Iterable[Block]) -> Iterator[Block]:
+    """The same rows in larger blocks: numbering equal rows costs a sort, and a merge for each block."""
+    waiting: list[Block] = []
+    for block in blocks:
+        waiting.append(block)
+        if sum(b.rows for b in waiting) >= _WAITING:
+            yield Block.joined(waiting)
+            waiting = []
+    if waiting:
+        yield Block.joined(waiting)
+
+
 def coins_of(blocks: Iterable[Block], domain: Domain, key: bytes) -> Iterator[tuple[Block, NDArray[np.uint64]]]:
     """Each block with the coins of its rows, as :class:`~discreet.tables.memory.MemoryTable` flips them.
 
     Equal rows must all be among the blocks.
     """
     seen = coins.Seen()
-    for block in blocks:
+    for block in gathered(blocks):
         home = home_of(block, domain, key)
         if block.identity is not None:
             yield block, home
@@ -134,7 +142,7 @@ def clip_blocks(blocks: Iterable[Block], domain: Domain, key: bytes, max_rows: i
     """
     seen = coins.Seen()
     waiting: list[tuple[Block, NDArray[np.uint64]]] = []
-    rows, limit = 0, _CLIP_AGAIN
+    rows, limit = 0, _WAITING
 
     def clipped() -> tuple[Block, NDArray[np.uint64]]:
         block = Block.joined([b for b, _ in waiting])
@@ -143,13 +151,13 @@ def clip_blocks(blocks: Iterable[Block], domain: Domain, key: bytes, max_rows: i
         keep = coins.first_of_each(tickets, list(block.identity), max_rows)
         return block.take(keep), tickets[keep]
 
-    for block in blocks:
+    for block in gathered(blocks):
         content = content_of(block, domain, key)
         waiting.append((block, coins.keyed_hash(key, [content, seen.number(content)])))
         rows += block.rows
         if rows > limit:
             waiting = [clipped()]
             rows = waiting[0][0].rows
-            limit = max(2 * rows, _CLIP_AGAIN)
+            limit = max(2 * rows, _WAITING)
     if waiting:
         yield clipped()[0]
