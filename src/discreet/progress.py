@@ -50,3 +50,9 @@ def in_hundredths(items: Iterable[T], total: int, label: str) -> Iterator[T]:
         yield item
     if listener is not None:
         listener(label, 100, 100)
+
+
+def report_hundredths(label: str) -> Callable[[int], None] | None:
+    """A function that tells what part of private work is done, for work that is not a loop; None if nobody listens."""
+    listener = _listener.get()
+    return None if listener is None else lambda done: listener(label, done, 100)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain
+from ..domain import Clique, Domain
 from ..encoding import Codes, code_type
 from . import coins
 
 BLOCK_ROWS = 1 << 17
-_WAITING = 1 << 20  # rows that are looked at together
+_WAITING = 1 << 20  # rows that are looked at together: numbering equal ones costs a sort, and a merge each time
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +40,11 @@ class Block:
         columns = {n: np.concatenate([b.columns[n] for b in blocks]) for n in blocks[0].columns}
         known = [b.identity for b in blocks if b.identity is not None]
         return Block(columns, np.concatenate(known, axis=1) if known else None, sum(b.rows for b in blocks))
+
+
+def empty_block(domain: Domain, has_persons: bool) -> Block:
+    columns = {a.name: np.empty(0, dtype=code_type(a.size)) for a in domain.attributes}
+    return Block(columns, np.empty((2, 0), dtype=np.uint64) if has_persons else None, 0)
 
 
 class Layout:
@@ -97,14 +102,16 @@ def home_of(block: Block, domain: Domain, key: bytes) -> NDArray[np.uint64]:
     return content_of(block, domain, key)
 
 
-def gathered(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The same rows in larger blocks: numbering equal rows costs a sort, and a merge for each block."""
+def gathered(blocks: Iterable[Block], enough: int) -> Iterator[Block]:
+    """The same rows in blocks of at least so many, the last one excepted."""
     waiting: list[Block] = []
+    rows = 0
     for block in blocks:
         waiting.append(block)
-        if sum(b.rows for b in waiting) >= _WAITING:
+        rows += block.rows
+        if rows >= enough:
             yield Block.joined(waiting)
-            waiting = []
+            waiting, rows = [], 0
     if waiting:
         yield Block.joined(waiting)
 
@@ -115,7 +122,7 @@ def coins_of(blocks: Iterable[Block], domain: Domain, key: bytes) -> Iterator[tu
     Equal rows must all be among the blocks.
     """
     seen = coins.Seen()
-    for block in gathered(blocks):
+    for block in gathered(blocks, _WAITING):
         home = home_of(block, domain, key)
         if block.identity is not None:
             yield block, home
@@ -151,7 +158,7 @@ def clip_blocks(blocks: Iterable[Block], domain: Domain, key: bytes, max_rows: i
         keep = coins.first_of_each(tickets, list(block.identity), max_rows)
         return block.take(keep), tickets[keep]
 
-    for block in gathered(blocks):
+    for block in gathered(blocks, _WAITING):
         content = content_of(block, domain, key)
         waiting.append((block, coins.keyed_hash(key, [content, seen.number(content)])))
         rows += block.rows
@@ -161,3 +168,18 @@ def clip_blocks(blocks: Iterable[Block], domain: Domain, key: bytes, max_rows: i
             limit = max(2 * rows, _WAITING)
     if waiting:
         yield clipped()[0]
+
+
+def by_number(block: Block, number: NDArray[np.int64]) -> dict[int, Block]:
+    """The rows of a block by their numbers."""
+    order = np.argsort(number, kind="stable")
+    distinct, first = np.unique(number[order], return_index=True)
+    return {int(t): block.take(rows) for t, rows in zip(distinct, np.split(order, first[1:]), strict=False)}
+
+
+def sparse_cells(block: Block, clique: Clique) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The cells of a block that are not empty, and how many rows each has."""
+    if not clique:
+        return np.zeros((min(block.rows, 1), 0), dtype=np.int64), np.full(min(block.rows, 1), block.rows)
+    rows = np.stack([block.columns[n].astype(np.int64) for n in clique], axis=1)
+    return np.unique(rows, axis=0, return_counts=True)

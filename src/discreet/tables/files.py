@@ -16,15 +16,15 @@ from fractions import Fraction
 from typing import Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..domain import Clique, Domain
 from ..errors import InputError
 from ..progress import in_hundredths
 from . import blocks as rows_of
 from .base import IntArray
-from .blocks import BLOCK_ROWS, Block, Layout
+from .blocks import BLOCK_ROWS, Block, Layout, empty_block
 from .jobs import Job, JobTable
+from .memory import MemoryTable, Persons
 from .scratch import Place, Scratch, Sorter
 from .sources import Sources, memory_bytes, most_threads
 
@@ -76,7 +76,9 @@ class FileTable(JobTable):
     def count_sparse(self, clique: Clique) -> dict[tuple[int, ...], int]:
         counts: dict[tuple[int, ...], int] = {}
         for place in self._encoded():
-            for cell, n in sparse_cells(self._block(place, clique or self.domain.names[:1]), clique).items():
+            block = self._block(place, clique or self.domain.names[:1])
+            cells, rows = rows_of.sparse_cells(block, clique)
+            for cell, n in zip(map(tuple, cells.tolist()), rows.tolist(), strict=True):
                 counts[cell] = counts.get(cell, 0) + n
         return counts
 
@@ -93,7 +95,7 @@ class FileTable(JobTable):
     def split(self, blocks: int, key: bytes) -> tuple[FileTable, ...]:
         def choose(part: Iterable[Block]) -> Iterator[dict[int, Block]]:
             for block, number in rows_of.split_blocks(part, self.domain, key, blocks):
-                yield by_number(block, number)
+                yield rows_of.by_number(block, number)
 
         return self._sorted(choose, blocks, key)
 
@@ -103,6 +105,17 @@ class FileTable(JobTable):
                 yield {0: block}
 
         return self._sorted(choose, 1, key)[0]
+
+    def in_memory(self) -> MemoryTable:
+        """The same rows in memory."""
+        blocks = [self._block(place, None) for place in self._encoded()]
+        whole = Block.joined(blocks) if blocks else empty_block(self.domain, self._has_persons)
+        columns = [whole.columns[n] for n in self.domain.names]
+        if whole.identity is None:
+            return MemoryTable(self.domain, columns, threads=self._threads)
+        identity, owner = np.unique(whole.identity.T, axis=0, return_inverse=True)
+        persons = Persons(owner.reshape(-1).astype(np.int64), identity)
+        return MemoryTable(self.domain, columns, persons=persons, unit_column=self.unit_column, threads=self._threads)
 
     def without_persons(self) -> FileTable:
         if self.unit_column is None:
@@ -171,7 +184,7 @@ class FileTable(JobTable):
         def route(place: Place) -> dict[int, Block]:
             block = self._block(place, None)
             home = rows_of.home_of(block, self.domain, key)
-            return by_number(block, (home % np.uint64(count)).astype(np.int64))
+            return rows_of.by_number(block, (home % np.uint64(count)).astype(np.int64))
 
         scratch = Scratch(layout)
         sorter = Sorter(scratch, count, most)
@@ -207,22 +220,6 @@ class _Anonymous(FileTable):
 
     def _block(self, place: Place, names: Iterable[str] | None) -> Block:
         return self._parent._block(place, self.domain.names if names is None else names)
-
-
-def by_number(block: Block, number: NDArray[np.int64]) -> dict[int, Block]:
-    """The rows of a block by their numbers."""
-    order = np.argsort(number, kind="stable")
-    distinct, first = np.unique(number[order], return_index=True)
-    return {int(t): block.take(rows) for t, rows in zip(distinct, np.split(order, first[1:]), strict=True)}
-
-
-def sparse_cells(block: Block, clique: Clique) -> dict[tuple[int, ...], int]:
-    """The cells of a block that are not empty."""
-    if not clique:
-        return {(): block.rows} if block.rows else {}
-    rows = np.stack([block.columns[n].astype(np.int64) for n in clique], axis=1)
-    cells, counts = np.unique(rows, axis=0, return_counts=True)
-    return {tuple(cell): count for cell, count in zip(cells.tolist(), counts.tolist(), strict=True)}
 
 
 def in_threads(function: Callable[[A], B], items: Iterable[A], threads: int) -> Iterator[B]:
