@@ -56,6 +56,10 @@ class Scratch:
     def close(self) -> None:
         self._file.close()
 
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
     def _bytes(self, offset: int, size: int) -> bytes:
         try:
             if hasattr(os, "pread"):

@@ -23,7 +23,7 @@ import pyarrow as pa
 from ..arguments import require_domain
 from ..domain import Clique, Domain
 from ..errors import EngineError, InputError, did_you_mean
-from ..progress import report_hundredths
+from ..progress import Hundredths
 from . import blocks as rows_of
 from .arrow import encode_arrow, identities
 from .base import IntArray
@@ -144,29 +144,30 @@ class SparkTable(JobTable):
     @contextmanager
     def _watched(self) -> Iterator[None]:
         """Tell how far the tasks are."""
-        tell = report_hundredths("reading the rows")
-        if tell is None:
+        progress = Hundredths("reading the rows")
+        if not progress:
             yield
             return
         tracker = self._spark.sparkContext.statusTracker()
-        done = threading.Event()
+        finished = threading.Event()
 
         def watch() -> None:
-            while not done.wait(0.2):
+            while not finished.wait(0.2):
                 with suppress(Exception):
                     stages = [tracker.getStageInfo(s) for s in tracker.getActiveStageIds()]
                     known = [s for s in stages if s is not None and s.numTasks]
                     if known:
-                        tell(100 * sum(s.numCompletedTasks for s in known) // sum(s.numTasks for s in known))
+                        done, total = (sum(getattr(s, n) for s in known) for n in ("numCompletedTasks", "numTasks"))
+                        progress.reached(100 * done // total)
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
             yield
         finally:
-            done.set()
+            finished.set()
             watcher.join()
-            tell(100)
+        progress.reached(100)
 
 
 @contextmanager
