@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .schema import load_schema as load_schema
     from .schema import save_schema as save_schema
     from .tables.encode import encode as encode
+    from .tables.open import open_table as open_table
     from .uncertainty import noise_intervals as noise_intervals
 
 _HOMES = {
@@ -73,6 +74,7 @@ _HOMES = {
     "release": ("Release",),
     "schema": ("load_schema", "save_schema"),
     "tables.encode": ("encode",),
+    "tables.open": ("open_table",),
     "uncertainty": ("noise_intervals",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
