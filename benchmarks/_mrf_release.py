@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Resumable, row
+from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
 from discreet.estimation.binary_learner import BinaryMRFLearner
 from discreet.estimation.pairwise_learner import PairwiseLearner
@@ -41,11 +41,11 @@ RHO, WEIGHT = 0.1, 0.35
 Method = Callable[[Curator, Workload], Release]
 
 
-def rows(store: Resumable, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
+def rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
     """All of them; ``runs`` fresh models and tables each."""
-    yield from pairwise_rows(store, runs, seed, quick)
-    yield from binary_rows(store, runs, seed, quick)
-    yield from parity_rows(store, runs, seed, quick)
+    yield from pairwise_rows(kept, runs, seed, quick)
+    yield from binary_rows(kept, runs, seed, quick)
+    yield from parity_rows(kept, runs, seed, quick)
 
 
 def facts(runs: int, unit: PrivacyUnit = REPLACE) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def table_of(codes: Any, domain: Domain) -> MemoryTable:
 # -- pairwise models ---------------------------------------------------------------------------------------------------
 
 
-def pairwise_rows(store: Resumable, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
+def pairwise_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Sup-norm error with k levels a column, for the default and Algorithm 3 with both kinds of vertices."""
     what = "sup-norm error, pairwise"
     for k in (3, 4, 5):
@@ -74,7 +74,7 @@ def pairwise_rows(store: Resumable, runs: int, seed: int, quick: bool) -> Iterat
 
             def get(name: str, unit: PrivacyUnit | None, k: int = k, n: int = n, **options: Any) -> float:
                 work = partial(pairwise_error, k, n, unit, runs, seed, **options)
-                return float(store.get(f"pairwise {name} k={k} n={n} runs={runs}", work))
+                return float(kept.get(f"pairwise {name} k={k} n={n} runs={runs}", work))
 
             exact = get("exact", None)
             reference = {"reference": exact, "reference_name": "non-private fit"}
@@ -104,7 +104,7 @@ def pairwise_error(k: int, n: int, unit: PrivacyUnit | None, runs: int, seed: in
 # -- binary fields of order 3 ------------------------------------------------------------------------------------------
 
 
-def binary_rows(store: Resumable, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
+def binary_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Sup-norm, ℓ1 and maximal-monomial errors of the default and of Algorithms 4 and 5."""
     methods: dict[str, tuple[PrivacyUnit, dict[str, Any]]] = {
         "": (REPLACE, {}),
@@ -118,11 +118,11 @@ def binary_rows(store: Resumable, runs: int, seed: int, quick: bool) -> Iterator
     for p, n in ((20, 10_000),) if quick else ((10, 10_000), (20, 1000), (20, 10_000), (20, 100_000), (40, 30_000)):
         setting = f"p = {p}, t = 3, n = {n:g}, ρ = {RHO:g}"
         found = {
-            name: store.get(f"binary {name} p={p} n={n} runs={runs}",
+            name: kept.get(f"binary {name} p={p} n={n} runs={runs}",
                             partial(binary_errors, p, n, unit, runs, seed, **options))
             for name, (unit, options) in methods.items()
         }  # fmt: skip
-        exact = store.get(f"binary exact p={p} n={n} runs={runs}", partial(binary_errors, p, n, None, runs, seed)) \
+        exact = kept.get(f"binary exact p={p} n={n} runs={runs}", partial(binary_errors, p, n, None, runs, seed)) \
             if not quick else None  # fmt: skip
         for name, (unit, _) in methods.items():
             for norm, error in found[name].items():
@@ -158,7 +158,7 @@ def binary_errors(p: int, n: int, unit: PrivacyUnit | None, runs: int, seed: int
 # -- query release -----------------------------------------------------------------------------------------------------
 
 
-def parity_rows(store: Resumable, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
+def parity_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Largest error of all parities up to order 3, and of all two-way tables, by the three methods."""
     settings: list[tuple[int, int, int | None]] = [(8, 300, None), (8, 10_000, None)]
     if not quick:
@@ -176,7 +176,7 @@ def parity_rows(store: Resumable, runs: int, seed: int, quick: bool) -> Iterator
         for kind, what in (("parities", f"all parities up to order {3}"), ("tables", "all two-way tables")):
             setting = f"p = {p}, {what}, n = {n:g}, ρ = {RHO:g}"
             found = {
-                name: store.get(f"release {kind} {name} p={p} n={n} runs={runs}",
+                name: kept.get(f"release {kind} {name} p={p} n={n} runs={runs}",
                                 partial(release_error, method, kind, p, n, runs, seed))
                 for name, method in methods.items()
             }  # fmt: skip
@@ -184,7 +184,7 @@ def parity_rows(store: Resumable, runs: int, seed: int, quick: bool) -> Iterator
                 method = {"method": name} if name else {}
                 yield row(f"largest error, {kind}", setting, error, reference=found[""], reference_name="Gaussian",
                           **method, **facts(runs))  # fmt: skip
-    yield from oracle_rows(store, seed, quick)
+    yield from oracle_rows(kept, seed, quick)
 
 
 def workload_of(kind: str, domain: Domain) -> Workload:
@@ -203,11 +203,11 @@ def release_error(method: Method, kind: str, p: int, n: int, runs: int, seed: in
     return statistics.fmean(out)
 
 
-def oracle_rows(store: Resumable, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
+def oracle_rows(kept: Checkpoint, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
     """The same game with the two oracles that scale: what they cost, and the integer program's gap."""
     p, n, rounds, samples = (12, 3000, 12, 3) if quick else (16, 3000, 60, 10)
     setting = f"p = {p}, all parities up to order 3, n = {n:g}, {rounds} rounds of {samples} records"
-    found = store.get(f"oracles p={p} n={n}", partial(oracle_errors, p, n, rounds, samples, seed))
+    found = kept.get(f"oracles p={p} n={n}", partial(oracle_errors, p, n, rounds, samples, seed))
     for name, (error, gap, seconds) in found.items():
         note = f"gap {gap:.2g}" if gap == gap else "gap unknown"
         yield row("largest error, parities", setting, error, method=f"perturbed leader, {name}",

@@ -9,8 +9,7 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
 from discreet.domain import Domain
 from discreet.errors import CostError, InputError
-from discreet.estimation.frank_wolfe import init
-from discreet.estimation.pairwise_frank_wolfe import group_step
+from discreet.estimation.frank_wolfe import init, step
 from discreet.estimation.pairwise_learner import PairwiseLearner
 from discreet.measurement import Measurements
 from discreet.models import generators
@@ -30,7 +29,7 @@ def grouped(domain, seed, size):
     zero = GroupedLevelGradients(domain, np.zeros(GroupedLevelGradients.shape_for(domain), dtype=np.int64), 0.0)
     score, v = SteepestGroup(zero), zero.v
     for t in range(size):
-        v = v + (t + 2) * score.directions([int(rng.integers(g)) for g in score.groups])
+        v = v + (t + 2) * score.moves([int(rng.integers(g)) for g in score.groups])
     return v
 
 
@@ -90,8 +89,8 @@ TINY = Domain.of({"a": 3, "b": 2})
 
 def transcript(curator, variant="tight"):
     regressions, features = GroupedLevelGradients.shape_for(curator.domain)
-    state = group_step(curator, init(regressions, features, 1.0), curator.budget, variant)
-    return state.v
+    problem = lambda v, scale: GroupedLevelGradients(curator.domain, v, scale)  # noqa: E731
+    return step(curator, problem, init(regressions, features, 1.0), curator.budget, variant)[0].v
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])

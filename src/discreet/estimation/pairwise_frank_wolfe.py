@@ -22,7 +22,7 @@ from ..models.pairwise import Pair
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator
 from ..privacy.gradients import LevelGradients
-from ..privacy.group_vertices import GroupedLevelGradients, SteepestGroup, check_vertices
+from ..privacy.group_vertices import GroupedLevelGradients, check_vertices
 from .frank_wolfe import State, Variant, choose_steps, init, run
 from .ising_frank_wolfe import Regressions
 from .spin_measuring import size_and_rest
@@ -52,21 +52,7 @@ def regress_levels(
         for_size, budget = size_and_rest(budget, size_is_public=curator.public_size is not None)
         size = curator.size(for_size)
         steps = choose_steps(variant, radius, float(size.values), problem(start.v, 0.0), curator.unit, budget)
-    if not grouped:
-        return Regressions(run(curator, problem, start, steps, budget, variant), size, steps)
-    state = start
-    for share in budget.split([1] * steps):
-        state = group_step(curator, state, share, variant)
-    return Regressions(state, size, steps)
-
-
-def group_step(curator: Curator, state: State, share: Budget, variant: Variant) -> State:
-    """One noisy step of all regressions along group vertices; the iterate stays a public scale times whole numbers."""
-    gradients = GroupedLevelGradients(curator.domain, state.v, state.scale)
-    score = SteepestGroup(gradients, adaptive=variant == "tight")
-    chosen = curator.select_each(score, share, mechanism="auto" if variant == "tight" else "laplace")
-    directions = score.directions([c.indices[0] for c in chosen])
-    return State(state.v + (state.steps + 2) * directions, state.steps + 1, state.radius)
+    return Regressions(run(curator, problem, start, steps, budget, variant), size, steps)
 
 
 def weights_of(domain: Domain, state: State) -> tuple[dict[Pair, Array], dict[str, Array]]:

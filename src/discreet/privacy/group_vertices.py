@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 from ..domain import Domain
 from ..errors import CostError
 from ..tables.base import IntArray
-from .gradients import UNITS, LevelGradients
-from .query import GroupedScore
+from .gradients import UNITS, LevelGradients, VertexScore
 from .unit import PrivacyUnit
 
 MOST_LEVELS = 12  # of a column, whose sign patterns are enumerated
@@ -50,8 +49,11 @@ class GroupedLevelGradients(LevelGradients):
         both = Fraction(sum(k - 1 for k in self._domain.shape))
         return both, both
 
+    def score(self, *, adaptive: bool) -> VertexScore:
+        return SteepestGroup(self, adaptive=adaptive)
 
-class SteepestGroup(GroupedScore):
+
+class SteepestGroup(VertexScore):
     """For each regression the group vertex along which its loss falls fastest.
 
     Candidates of a regression: the other columns in order, each with all patterns of signs (bit b set: level b has a
@@ -103,7 +105,7 @@ class SteepestGroup(GroupedScore):
     def joint(self, unit: PrivacyUnit) -> tuple[Fraction, Fraction]:
         return self.gradients.joint(unit)
 
-    def directions(self, chosen: Sequence[int]) -> IntArray:
+    def moves(self, chosen: Sequence[int]) -> IntArray:
         """The chosen vertex of each regression as a vector of −1, 0 and 1 over the features."""
         out = np.zeros(self.gradients.v.shape, dtype=np.int64)
         for r, c in enumerate(chosen):
