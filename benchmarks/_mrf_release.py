@@ -22,7 +22,7 @@ from discreet.estimation.release import (
     AnnealedSearch,
     IntegerProgram,
     Parities,
-    Release,
+    ReleasedAnswers,
     Tables,
     Workload,
     release_gaussian,
@@ -38,7 +38,7 @@ from discreet.tables.memory import MemoryTable
 
 REPLACE, ADD = PrivacyUnit(relation="replace-one"), PrivacyUnit()
 RHO, WEIGHT = 0.1, 0.35
-Method = Callable[[Curator, Workload], Release]
+Method = Callable[[Curator, Workload], ReleasedAnswers]
 
 
 def rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ all records (few columns); :func:`release_perturbed_leader` makes synthetic reco
 """
 
 from ...inference.best_record import AnnealedSearch, Enumeration, IntegerProgram
-from .additive import Release, release_gaussian
+from .additive import ReleasedAnswers, release_gaussian
 from .leader import release_perturbed_leader
 from .weights import release_multiplicative_weights
 from .workload import Parities, Tables, Workload
@@ -15,7 +15,7 @@ __all__ = [
     "Enumeration",
     "IntegerProgram",
     "Parities",
-    "Release",
+    "ReleasedAnswers",
     "Tables",
     "Workload",
     "release_gaussian",

@@ -18,7 +18,7 @@ from .workload import Array, Workload, flat
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class ReleasedAnswers:
     """Answers to a workload, in its order, as means over the records; public, with a card that says what they cost.
 
     ``records`` are the synthetic records that the answers were read off, for methods that make some. ``gap`` is the
@@ -41,7 +41,7 @@ def number_of_records(curator: Curator, budget: Budget | None) -> tuple[Measurem
     return size, max(float(size.values), 1.0), rest
 
 
-def release_gaussian(curator: Curator, workload: Workload, budget: Budget | None = None) -> Release:
+def release_gaussian(curator: Curator, workload: Workload, budget: Budget | None = None) -> ReleasedAnswers:
     """Every sum with noise, divided by the public or noisy number of records, clipped to what is possible.
 
     Guarantee: the budget's own (pure, zCDP or (ε, δ)), for the curator's unit, under add-remove and replace-one: noise
@@ -51,4 +51,6 @@ def release_gaussian(curator: Curator, workload: Workload, budget: Budget | None
     size, n, rest = number_of_records(curator, budget)
     measured = curator.measure(workload.query, rest)
     answers = np.clip(flat(measured) / n, workload.least, 1.0)
-    return Release(answers, release_card(curator.statement(), [size, *measured], method="noise on every answer"))
+    return ReleasedAnswers(
+        answers, release_card(curator.statement(), [size, *measured], method="noise on every answer")
+    )

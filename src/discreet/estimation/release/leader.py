@@ -36,7 +36,7 @@ from ...privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ...privacy.curator import Curator
 from ...privacy.residuals import SignedResiduals
 from ..planned_sums import release_card
-from .additive import Release, number_of_records
+from .additive import ReleasedAnswers, number_of_records
 from .workload import Workload
 
 LEAST_ROUNDS, MOST_ROUNDS = 20, 200
@@ -54,7 +54,7 @@ def release_perturbed_leader(
     samples: int = 100,
     scale: float = SCALE,
     random_state: int | None = None,
-) -> Release:
+) -> ReleasedAnswers:
     """Synthetic records by the game above, and the workload's answers on them.
 
     Guarantee: the budget's own (zCDP, (ε, δ), or pure by permute-and-flip), for the curator's unit, under add-remove
@@ -93,7 +93,7 @@ def release_perturbed_leader(
     everything = np.concatenate(made)
     facts = {"rounds": rounds, "samples": samples, "scale": scale, "oracle": type(player.oracle).__name__}
     card = release_card(curator.statement(), [size], method=f"perturbed leader, {perturbation}", **facts)
-    return Release(workload.answers_on(everything), card, everything, player.gap, facts)
+    return ReleasedAnswers(workload.answers_on(everything), card, everything, player.gap, facts)
 
 
 def choose_rounds(workload: Workload, size: float, budget: Budget) -> int:

@@ -17,7 +17,7 @@ from ...errors import InputError
 from ...privacy.budget import Budget
 from ...privacy.curator import Curator
 from ..planned_sums import release_card
-from .additive import Release, number_of_records
+from .additive import ReleasedAnswers, number_of_records
 from .workload import Array, Workload, flat
 
 _REPLAYS = 30  # passes over what was measured: post-processing
@@ -26,7 +26,7 @@ Measured = dict[int, tuple[Array, float]]
 
 def release_multiplicative_weights(
     curator: Curator, workload: Workload, budget: Budget | None = None, *, rounds: int | None = None
-) -> Release:
+) -> ReleasedAnswers:
     """Each round privately selects the group (a parity, or a table) that the distribution answers worst, measures it,
     and reweights: exp(η·q(x)) with η in proportion to the error, going over all measurements several times.
 
@@ -56,7 +56,7 @@ def release_multiplicative_weights(
         measured[chosen] = (target, noisy[0].standard_deviation / n)
         log_weights = _replay(workload, log_weights, measured)
     card = release_card(curator.statement(), sums, method="multiplicative weights", rounds=rounds)
-    return Release(workload.answers_under(_distribution(log_weights)), card, facts={"rounds": rounds})
+    return ReleasedAnswers(workload.answers_under(_distribution(log_weights)), card, facts={"rounds": rounds})
 
 
 def _distribution(log_weights: Array) -> Array:
