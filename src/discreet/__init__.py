@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from .domain import Attribute as Attribute
     from .domain import Domain as Domain
     from .errors import DiscreetError as DiscreetError
+    from .estimation.binary_learner import BinaryMRFLearner as BinaryMRFLearner
+    from .estimation.ising_learner import IsingLearner as IsingLearner
     from .estimation.noise_aware import NoiseAwareField as NoiseAwareField
     from .estimation.optimal import OptimalNetwork as OptimalNetwork
+    from .estimation.pairwise_learner import PairwiseLearner as PairwiseLearner
+    from .estimators import PrivateLogisticRegression as PrivateLogisticRegression
     from .io.interchange import open_model as open_model
     from .measurement import Measurement as Measurement
     from .measurement import Measurements as Measurements
@@ -43,8 +47,12 @@ if TYPE_CHECKING:
 _HOMES = {
     "domain": ("Attribute", "Domain"),
     "errors": ("DiscreetError",),
+    "estimation.binary_learner": ("BinaryMRFLearner",),
+    "estimation.ising_learner": ("IsingLearner",),
     "estimation.noise_aware": ("NoiseAwareField",),
     "estimation.optimal": ("OptimalNetwork",),
+    "estimation.pairwise_learner": ("PairwiseLearner",),
+    "estimators": ("PrivateLogisticRegression",),
     "io.interchange": ("open_model",),
     "measurement": ("Measurement", "Measurements"),
     "models.bayesian": ("BayesianNetwork",),

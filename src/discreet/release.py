@@ -85,7 +85,8 @@ class Release:
         """How far the noise can have moved the model's answers. With a graph that was found privately they are for
         this graph; see :mod:`discreet.uncertainty` for what they cover."""
         recipe, kept = self._needed()
-        expected = getattr(recipe.learner(), "expected", None)
+        expects = getattr(recipe.learner(), "expected", None)  # of sums that are no contingency tables
+        expected = None if expects is None else expects(kept)
         return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=expected)
 
     @property
