@@ -129,7 +129,8 @@ CATALOGUE = {
     "epsilon and rho": (fitting("--rho", "0.1"), WRONG_USE, ["--epsilon 1", "--rho 0.1"]),
     "delta without epsilon": (fitting("--delta", "1e-6", epsilon=None), WRONG_USE, ["--epsilon"]),
     "gaussian noise for pure DP": (
-        fitting("--graph", "smoke -> city", "--option", "noise=gaussian"), REFUSED,
+        fitting("--graph", "smoke -> city", "--option", "noise=gaussian"),
+        REFUSED,
         ["Gaussian", "--delta", "--option noise=laplace"],
     ),
     "budget exhausted": (fitting(), REFUSED, ["does not suffice", "left is ε = 0.5"], spend(PureDP("2.5"))),
