@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.theory import composition, hard_instances, items, lemmas, lower, packing, stability, upper
+from discreet.theory import composition, frank_wolfe, hard_instances, items, lemmas, lower, packing, stability, upper
 from discreet.theory.bound import Bound, readable
 
 HERE = {"items": items, "upper": upper, "lower": lower, "lemmas": lemmas, "packing": packing,
-        "composition": composition, "stability": stability}  # fmt: skip
+        "composition": composition, "frank_wolfe": frank_wolfe, "stability": stability}  # fmt: skip
 E = math.e
 
 
