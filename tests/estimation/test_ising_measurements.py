@@ -9,6 +9,7 @@ from discreet.domain import Domain
 from discreet.errors import InputError
 from discreet.estimation.ising_fit import spin_moments
 from discreet.estimation.ising_learner import IsingLearner, sup_error
+from discreet.estimation.recipe import Recipe, learn
 from discreet.estimation.spin_measuring import Measured, chosen_sums, monomials_of, pair_sums
 from discreet.measurement import Measurement, Measurements
 from discreet.models import generators
@@ -16,6 +17,7 @@ from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import PrivacyUnit
+from discreet.release import Release
 from discreet.uncertainty import coverage, noise_intervals
 
 STRATEGIES = ["one shot", "all pairs", "selected pairs"]
@@ -117,3 +119,12 @@ THREE = Domain.of({"a": 2, "b": 2, "c": 2})
 def test_audit_of_one_shot(unit, budget):
     learner = IsingLearner(strategy="one shot")
     assert not failures(audit_replay(learner.fit, THREE, UNITS[unit], BUDGETS[budget], count=12))
+
+
+def test_a_release_of_an_ising_model_has_intervals(chain):
+
+    curator = Curator(sampled(chain, 5000, 1), None, ZCDP(0.3))
+    release = Release.of(learn(Recipe("ising", "moments", {}), curator))
+    assert release.has_intervals and release.refit_agrees()
+    found = release.intervals(draws=5).of(lambda m: m.A)
+    assert (found.upper >= found.lower).all() and (found.upper > found.lower).any()

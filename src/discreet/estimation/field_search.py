@@ -46,7 +46,7 @@ class SearchedField:
     def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
         """Choose the cliques, then learn their potentials; all within the share."""
         search = self._search()
-        search._check_cost(len(curator.domain))
+        search._check(curator.domain)
         whole = share or curator.remaining or curator.budget
         size = self.approximate_size if self.approximate_size is not None else curator.public_size
         counting, selecting, measuring = search._shares(whole, size is not None)

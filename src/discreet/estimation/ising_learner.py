@@ -143,9 +143,12 @@ class IsingLearner:
         return measure_spins(curator, budget, self.strategy, most=self.max_edges, least=self.min_weight)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> IsingModel:
-        """The model from what :meth:`measure` gave; post-processing only."""
+        """The model from what :meth:`measure` gave; post-processing only. A public total may have been added."""
         measured = Measured.of(measurements)
-        domain = domain or next(m.domain for m in measurements if m.clique is None)
+        columns = next(m.domain for m in measurements if m.clique is None)
+        if domain is not None and domain.names != columns.names:
+            raise InputError(f"these are sums of the columns {', '.join(columns.names)}, not of the domain given")
+        domain = domain or columns
         fit, pairs = self._estimate(domain, measured)
         A, theta = fit.A, fit.theta
         if self.width is not None:

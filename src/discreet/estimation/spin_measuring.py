@@ -55,7 +55,7 @@ class Measured:
     @classmethod
     def of(cls, measurements: Measurements) -> Measured:
         """From the number of records and noisy sums, as :func:`measure_spins` returns them."""
-        sizes = [m for m in measurements if m.clique == ()]
+        sizes = sorted((m for m in measurements if m.clique == ()), key=lambda m: m.noise.variance)  # the surest first
         sums = [m for m in measurements if m.clique is None]
         if not sizes or not sums:
             raise InputError(
