@@ -315,6 +315,10 @@ class Measurements(tuple[Measurement, ...]):
 
     def save(self, path: str | Path) -> None:
         """Write a file that can be published. Exact and research values refuse."""
+        write_archive(Path(path), *self.to_archive())
+
+    def to_archive(self) -> tuple[dict[str, Any], dict[str, IntArray]]:
+        """Header and arrays of the file. Exact and research values refuse: whatever has them is no release."""
         self._check_release()
         header = {
             "kind": MEASUREMENTS,
@@ -336,7 +340,7 @@ class Measurements(tuple[Measurement, ...]):
                 for m in self
             ],
         }
-        write_archive(Path(path), header, {f"counts{i:05d}": np.asarray(m.counts) for i, m in enumerate(self)})
+        return header, {f"counts{i:05d}": np.asarray(m.counts) for i, m in enumerate(self)}
 
     def _check_release(self) -> None:
         for origin, label in ((m.origin, repr(m.label)) for m in self):
@@ -358,6 +362,14 @@ class Measurements(tuple[Measurement, ...]):
                 "discreet.open_model"
             )
         try:
+            return cls.from_archive(header, arrays)
+        except FileFormatError as error:
+            raise FileFormatError(f"{path} is not a well-formed file of measurements: {error}") from None
+
+    @classmethod
+    def from_archive(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Measurements:
+        """The inverse of :meth:`to_archive`; what is wrong is a :class:`FileFormatError`."""
+        try:
             domain = Domain.from_dict(header["domain"])
             items = [
                 Measurement(
@@ -377,8 +389,8 @@ class Measurements(tuple[Measurement, ...]):
             if not loaded.is_release:
                 raise ValueError("it does not claim to be a release")
             return loaded
-        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
-            raise FileFormatError(f"{path} is not a well-formed file of measurements: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError) as error:
+            raise FileFormatError(str(error)) from None
 
     def __repr__(self) -> str:
         return "Measurements(\n" + "".join(f"  {m!r},\n" for m in self) + ")"

@@ -39,6 +39,7 @@ from ..privacy.calibration import NoiseChoice, noise_of, plan_noise, plan_select
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals, Score
 from ..privacy.unit import PrivacyUnit
+from ..progress import track
 from .graph_input import Parents
 from .network_arguments import as_measurements, check_curator, check_limits, check_plan, checked_size
 from .network_fit import STEPS
@@ -220,7 +221,8 @@ class SearchedNetwork:
         chosen: Parents = {first: ()}
         if len(domain) == 1:
             return chosen
-        for part in share.split([1] * (len(domain) - 1)):
+        rounds = len(domain) - 1
+        for part in track(share.split([1] * rounds), rounds, "searching the graph"):
             candidates = self._candidates(domain, tuple(chosen), size)
             if not candidates:  # every pair is too large: the rest stand alone
                 break
