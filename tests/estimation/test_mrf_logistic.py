@@ -1,4 +1,4 @@
-"""Logistic regression as an estimator, and the release of parities: accuracy, bounds, audits."""
+"""Logistic regression on gridded values, and the release of parities: bounds, audits."""
 
 import numpy as np
 import pytest
@@ -9,43 +9,15 @@ from discreet.domain import Domain
 from discreet.errors import CostError, InputError
 from discreet.estimation.logistic import LogisticLearner
 from discreet.estimation.parity_release import gaussian_parities, multiplicative_weights_parities
-from discreet.estimators import PrivateLogisticRegression
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.gradients import SteepestVertex, ValueGradients
+from discreet.privacy.gradients import SteepestVertex
 from discreet.privacy.parities import ParitySums, all_monomials
+from discreet.privacy.value_gradients import ValueGradients
 
 DOMAIN = Domain.of({"a": 5, "b": 3, "y": 2})
 VALUES = {"a": [-2, -1, 0, 1, 2], "b": [-2, 0, 2]}
-
-
-def data(n, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 10))
-    y = rng.random(n) < 1 / (1 + np.exp(-(3 * X[:, 0] - 2 * X[:, 3] + 0.5)))
-    return X, y.astype(int)
-
-
-@pytest.mark.chance
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_estimator_finds_the_features(relation):
-    X, y = data(20_000)
-    found = PrivateLogisticRegression(ZCDP(0.1), radius=6.0, unit=UNITS[relation]).fit(X, y)
-    assert set(np.argsort(-np.abs(found.coef_[0]))[:2]) == {0, 3}
-    assert found.coef_[0, 0] > 1 and found.coef_[0, 3] < -0.7
-    assert found.score(*data(2000, 1)) > 0.7
-    assert found.predict_proba(X[:5]).sum(axis=1) == pytest.approx(1)
-    assert found.card_["origin"] == "release"
-
-
-def test_classes_are_public():
-    X, y = data(50)
-    with pytest.raises(InputError, match="public classes"):
-        PrivateLogisticRegression(classes=("no", "yes")).fit(X, y)
-    words = np.where(y == 1, "yes", "no")
-    found = PrivateLogisticRegression(classes=("no", "yes")).fit(X, words)
-    assert set(found.predict(X)) <= {"no", "yes"}
 
 
 def test_gradient_of_values_by_hand():

@@ -45,6 +45,11 @@ class Selection:
 class Curator(Account):
     """Holds a table and a budget; answers queries with noise, and refuses when the budget is gone.
 
+    Use it as a context manager, or call :meth:`close`: what was not used goes back to the ledger.
+
+    Order of events in every answer: the request is checked, its cost is computed from public things, the budget is
+    checked, the sum is taken, the charge is made durable, and only then noise is drawn.
+
     Parameters
     ----------
     table:
@@ -64,11 +69,6 @@ class Curator(Account):
         A word for the ledger.
     remember:
         Keep every noisy sum in :attr:`released`, so that they can be published beside what is learned from them.
-
-    Use it as a context manager, or call :meth:`close`: what was not used goes back to the ledger.
-
-    Order of events in every answer: the request is checked, its cost is computed from public things, the budget is
-    checked, the sum is taken, the charge is made durable, and only then noise is drawn.
     """
 
     def __init__(
