@@ -1,7 +1,7 @@
 """The documentation is true: it builds without a warning, and every block of code in it runs as it stands.
 
-The blocks of a page run from top to bottom in one folder of the page's own: Python blocks in one namespace, shell blocks
-in a real shell that finds `discreet` on its path.
+The blocks of a page run from top to bottom in one folder of the page's own: Python blocks in one namespace, shell
+blocks in a real shell that finds `discreet` on its path.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     for language, code in blocks(page.read_text("utf-8")):
         with contextlib.redirect_stdout(io.StringIO()):
             if language == "python":
-                exec(compile(code, str(page), "exec"), names)
+                exec(compile(code, str(page), "exec", dont_inherit=True), names)
             else:
                 run_commands(code)
 

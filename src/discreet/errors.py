@@ -38,6 +38,10 @@ class FileFormatError(DiscreetError, ValueError):
     """A file is not what it claims to be: truncated, altered, too large, or of another format."""
 
 
+class EngineError(DiscreetError):
+    """The engine that holds the rows failed: the disk is full, memory is short, a cluster lost its tasks."""
+
+
 class NotAReleaseError(DiscreetError):
     """A value that carries no privacy guarantee was about to be saved or shown as a release."""
 

@@ -24,7 +24,7 @@ from .models.base import Model
 from .models.records import RandomState
 from .uncertainty import NoiseIntervals, noise_intervals
 
-DRAWS = 50
+DRAWS = 40
 """Refits behind an interval: the half-width is then right to about a tenth."""
 _KEYS = ("recipe", "again", "measurements", "run", "stated")
 
@@ -85,9 +85,9 @@ class Release:
         """How far the noise can have moved the model's answers. With a graph that was found privately they are for
         this graph; see :mod:`discreet.uncertainty` for what they cover."""
         recipe, kept = self._needed()
-        expects = getattr(recipe.learner(), "expected", None)  # of sums that are no contingency tables
-        expected = None if expects is None else expects(kept)
-        return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=expected)
+        expected = getattr(recipe.learner(), "expected", None)  # of learners whose sums are no contingency tables
+        sums = None if expected is None else expected(kept)
+        return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=sums)
 
     @property
     def has_intervals(self) -> bool:

@@ -16,6 +16,7 @@ from .errors import InputError
 from .measurement import Noise, Origin
 from .privacy.budget import Budget
 from .privacy.curator import Curator
+from .privacy.levels import Released, distance_of, released_above
 from .privacy.unit import PrivacyUnit
 from .uncertainty import simulated_noise
 
@@ -49,6 +50,10 @@ class ResearchGateway:
         keys = sorted(histogram)
         noisy = self.add_noise(call, np.array([histogram[k] for k in keys], dtype=np.int64))
         return {k: int(c) for k, c in zip(keys, noisy, strict=True) if c > call.threshold}
+
+    def release_stable(self, call: Any, levels: IntArray, word: str) -> Released:
+        noisy = self.add_noise(call, np.array([distance_of(levels)], dtype=np.int64))
+        return released_above(call.threshold, int(noisy[0]), levels, word)
 
     def secret(self) -> bytes:
         return self._rng.bytes(16)

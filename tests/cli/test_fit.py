@@ -73,6 +73,7 @@ FITS = {
     "field by its edges": ["--graph", "smoke -- city; age -- city"],
     "field by its cliques": ["--cliques", "smoke,age", "--cliques", "city"],
     "field from arrows": ["--family", "field", "--graph", "smoke -> city"],
+    "field searched": ["--family", "field"],
     "field, collective": ["--family", "field", "--method", "collective", "--cliques", "smoke,city"],
     "pairwise": ["--family", "pairwise"],
     "public size": ["--public-size", "5"],
@@ -321,6 +322,7 @@ TAMPERED = {
     "a schema that was peeked": (
         lambda h, a: h["domain"]["columns"]["smoke"].update(peeked=["levels"]), "peeked at does not agree",
     ),
+    "where the rows lie": (lambda h, a: h["release"]["run"].update(data="/home/x/rows.csv"), "private files lie"),
     "an exact model": (lambda h, a: h["card"].update(origin="exact"), "no privacy guarantee"),
     "a recipe for something else": (
         lambda h, a: h["release"].update(again={"family": "ising", "method": "moments", "options": {}}), "",
@@ -382,6 +384,7 @@ def test_public_totals_are_met(desk, discreet):
     (desk / "schema.toml").write_text(
         (desk / "schema.toml").read_text() + '\n[[totals]]\ncolumns = ["smoke"]\ncounts = [200, 800]\n'
     )
+    (desk / "data.csv").write_text("smoke,age,city\n" + "yes,30,north\n" * 200 + "no,30,south\n" * 800)
     result = discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city")
     assert result.code == 0, result.err
     assert "Public totals of the schema: public smoke" in result.out

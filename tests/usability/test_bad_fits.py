@@ -75,7 +75,9 @@ CATALOGUE = {
     "method that needs a graph": (
         fitting("--family", "network", "--method", "uniform"), WRONG_USE, ["publicly known", "--graph 'a -> b'"],
     ),
-    "field without cliques": (fitting("--family", "field"), WRONG_USE, ["publicly known", "--cliques"]),
+    "method that needs cliques": (
+        fitting("--family", "field", "--method", "collective"), WRONG_USE, ["publicly known", "--cliques"],
+    ),
     "graph for a model that finds its own": (
         fitting("--family", "pairwise", "--graph", "smoke -> city"), WRONG_USE,
         ["finds its graph itself", "--graph out"],
@@ -128,7 +130,9 @@ CATALOGUE = {
     "epsilon and rho": (fitting("--rho", "0.1"), WRONG_USE, ["--epsilon 1", "--rho 0.1"]),
     "delta without epsilon": (fitting("--delta", "1e-6", epsilon=None), WRONG_USE, ["--epsilon"]),
     "gaussian noise for pure DP": (
-        fitting("--graph", "smoke -> city", "--option", "noise=gaussian"), REFUSED, ["Gaussian", "--delta", "--option noise=laplace"],
+        fitting("--graph", "smoke -> city", "--option", "noise=gaussian"),
+        REFUSED,
+        ["Gaussian", "--delta", "--option noise=laplace"],
     ),
     "budget exhausted": (fitting(), REFUSED, ["does not suffice", "left is ε = 0.5"], spend(PureDP("2.5"))),
     "ledger of another unit": (

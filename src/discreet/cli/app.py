@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
-from . import audit, bench, demo, fit, ledger, measure, query, report, sample, schema, show
+from . import audit, bench, bounds, demo, fit, ledger, measure, query, report, sample, schema, show
 from .command import Command
 from .failures import HELP, Exit, explain
 
@@ -33,6 +33,7 @@ app.command("map", cls=Command)(query.most_probable)
 app.command("sample", cls=Command)(sample.sample)
 app.command("report", cls=Command)(report.report)
 app.command("explore", cls=Command)(report.explore)
+app.command("bounds", cls=Command)(bounds.bounds)
 app.add_typer(ledger.app, name="ledger")
 app.command("audit", cls=Command)(audit.audit)
 app.command("bench", cls=Command)(bench.bench)

@@ -115,9 +115,15 @@ class Choices:
 
 
 def _usual_method(family: str, has_structure: bool) -> str:
-    if family == "network":
-        return "optimal" if has_structure else "searched"
-    return {"field": "noise_aware", "ising": "moments", "pairwise": "moments", "binary": "moments"}.get(family, "")
+    if family in ("network", "field") and not has_structure:
+        return "searched"
+    return {
+        "network": "optimal",
+        "field": "noise_aware",
+        "ising": "moments",
+        "pairwise": "moments",
+        "binary": "moments",
+    }.get(family, "")
 
 
 # -- the run file ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import typer
 from ..errors import WEIGHTS_REFUSED, BudgetError, DiscreetError, InputError, counted
 from . import options, rows
 from .choices import Choices, merged, options_from
-from .console import note, progress, say, say_json, say_table
+from .console import note, progress, say, say_json, say_table, waiting
 from .failures import Interrupted, WrongUse
 from .money import open_ledger, remark_before, what_was_spent
 
@@ -118,6 +118,7 @@ def fit(
         int | None,
         typer.Option(metavar="N", help="Seeded noise, for teaching and debugging. NOT PRIVATE: nothing is saved."),
     ] = None,
+    no_plan: Annotated[bool, typer.Option("--no-plan", help="Do not show the plan first.")] = False,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -162,7 +163,7 @@ def fit(
             account.check(prepared.budget, prepared.unit)
         engine_name = choices.engine or "auto"
         rows.check_rows(Path(choices.data), choices.delimiter, prepared.domain, choices.unit_column, engine_name)
-        if not as_json:
+        if not as_json and not no_plan:
             _show_plan(prepared, as_json=False)
         remark_before(prepared.budget, prepared.domain.peeked)
         release = _learn(prepared, account, path)
@@ -273,7 +274,7 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
     choices = prepared.choices
     curator: Curator | None = None
     try:
-        with progress():
+        with waiting("reading the rows"):
             table = rows.open_rows(
                 Path(choices.data or ""),
                 choices.delimiter,
@@ -281,7 +282,9 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
                 choices.unit_column,
                 choices.engine or "auto",
             )
-            with Curator(
+        with (
+            progress(),
+            Curator(
                 table,
                 prepared.unit,
                 prepared.budget,
@@ -289,10 +292,13 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
                 public_size=prepared.public_size,
                 purpose=choices.purpose or "fit",
                 remember=True,
-            ) as curator:
-                learned = learn(prepared.recipe, curator, prepared.totals)
+            ) as curator,
+        ):
+            learned = learn(prepared.recipe, curator, prepared.totals)
         release = Release.of(learned, choices.echo(), choices.card)
         release.save(path)
+        if learned.remark:
+            note(f"Remark: {learned.remark}")
         return release
     except KeyboardInterrupt:
         raise Interrupted(what_was_spent(curator, account)) from None
@@ -317,6 +323,7 @@ def _after_the_spend(error: Exception, spent: str) -> Exception:
 
 
 def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | None, *, as_json: bool) -> None:
+    from ..estimation.recipe import FAMILIES
     from ..io.atomic import write_atomically
     from ..report.card import card_yaml
     from . import views
@@ -337,10 +344,10 @@ def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | 
             }
         )
         return
-    say()
     views.say_lines(lines)
     model = release.model
-    say(f"Learned {model.kind}: {counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}.")
+    size = f"{counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}"
+    say(f"Learned {FAMILIES[prepared.recipe.family]}: {size}.")
     kept = ", its card and the noisy tables behind it" if release.again is not None else " and its card"
     doubtful = release.card.get("peeked") or options.weak_protection(prepared.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")

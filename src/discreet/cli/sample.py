@@ -78,9 +78,7 @@ def sample(
 
 def _write(drawn: Records, path: Path) -> None:
     """Completely or not at all: written beside, then moved."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".discreet-", suffix=path.suffix)
-    os.close(handle)
-    beside = Path(name)
+    beside = path.with_name(f".discreet-{os.getpid()}-{path.name}")
     try:
         drawn.to_csv(beside) if path.suffix.lower() == ".csv" else drawn.to_parquet(beside)
         os.replace(beside, path)

@@ -175,6 +175,8 @@ def _verify_model(file: Path, lines: list[str], problems: list[str], *, refit: b
             )
         return
     _verify_statement(release.card, release.model.domain.peeked, problems)
+    odd = sorted(set(release.run) & {"data", "ledger", "output"})
+    problems += [f"it says where private files lie ({key})" for key in odd]
     if release.measurements is not None:
         _verify_tables(release.measurements, problems)
         mine, theirs = dict(release.card), dict(release.measurements.release)

@@ -8,6 +8,7 @@ model again, at no cost.
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -22,6 +23,7 @@ from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
 from .binary_learner import BinaryMRFLearner
 from .collective import CollectiveField
+from .field_search import SearchedField
 from .graph_input import parents_of
 from .ising_learner import IsingLearner
 from .naive import NaiveField
@@ -84,6 +86,7 @@ METHODS: tuple[Method, ...] = (
     Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise", "cliques"),
     Method("field", "collective", CollectiveField, "EM for collective graphical models", "cliques"),
     Method("field", "naive", NaiveField, "maximum likelihood as if there were no noise", "cliques"),
+    Method("field", "searched", SearchedField, "cliques found privately, then their tables", refit="noise_aware"),
     Method("ising", "moments", IsingLearner, "noisy means and pair correlations", fixed={"method": "moments"}),
     Method("ising", "frank_wolfe", IsingLearner, "private sparse regressions", fixed={"method": "frank_wolfe"}),
     Method("pairwise", "moments", PairwiseLearner, "noisy two-way tables", fixed={"method": "moments"}),
@@ -158,7 +161,9 @@ class Recipe:
                 f"{self.family}, {self.method} asks the rows step by step and cannot learn from sums alone"
             )
         whole = domain or measurements.domain
-        model: Model = self.learner().estimate(without_impossible(measurements, whole), whole)
+        estimate = self.learner().estimate
+        named = {"domain": whole} if "domain" in inspect.signature(estimate).parameters else {}
+        model: Model = estimate(without_impossible(measurements, whole), **named)
         return enforced(model)
 
     def to_dict(self) -> dict[str, Any]:
@@ -227,6 +232,7 @@ class Learned:
     recipe: Recipe
     again: Recipe | None = None
     measurements: Measurements | None = None
+    remark: str = ""
 
 
 def learn(recipe: Recipe, curator: Curator, public: Sequence[Measurement] = ()) -> Learned:
@@ -237,28 +243,45 @@ def learn(recipe: Recipe, curator: Curator, public: Sequence[Measurement] = ()) 
     learner = recipe.learner()
     domain = curator.domain
     if recipe.can_refit and hasattr(learner, "measure"):
-        measured = learner.measure(curator).plus(*public)
-        return Learned(recipe.estimate(measured, domain), recipe, recipe, measured)
+        return _estimated(recipe, recipe, learner.measure(curator), public, domain)
     model = learner.fit(curator)
     again, released = _again(recipe, model), curator.released
     if again is None or released is None:
         return Learned(enforced(model), recipe)
-    # The noisy count that a search buys first serves its penalties, and is no table of the network.
-    tables = [m for m in released if m.clique != () or again.method != "optimal"]
-    measured = Measurements(tables, released.release).plus(*public)
-    if public or domain.impossible:
-        better = again.estimate(measured, domain)
-        facts = {k: v for k, v in (better.card or {}).items() if k.startswith("impossible")}
-        model = better.with_card({**(model.card or {}), **facts})
-    return Learned(model, recipe, again, measured)
+    # The noisy count that a search buys first serves its penalties, and is no table of the model.
+    tables = [m for m in released if m.clique != () or recipe.method != "searched"]
+    measured = Measurements(tables, released.release)
+    if not public and not domain.impossible:
+        return Learned(model, recipe, again, measured)
+    learned = _estimated(recipe, again, measured, public, domain)
+    facts = {k: v for k, v in (learned.model.card or {}).items() if k.startswith(("impossible", "public"))}
+    return dataclasses.replace(learned, model=learned.model.with_card({**(model.card or {}), **facts}))
+
+
+def _estimated(
+    recipe: Recipe, again: Recipe, measured: Measurements, public: Sequence[Measurement], domain: Domain
+) -> Learned:
+    """The model from what was paid for; public tables that it contradicts are left out rather than all of it lost."""
+    remark = ""
+    if public:
+        try:
+            both = measured.plus(*public)
+            return Learned(again.estimate(both, domain), recipe, again, both)
+        except InputError as error:
+            remark = f"the public totals were not used: {error}"
+    return Learned(again.estimate(measured, domain), recipe, again, measured, remark)
 
 
 def _again(recipe: Recipe, model: Model) -> Recipe | None:
     """The recipe that makes the model from the noisy sums, now that its graph is known."""
     if recipe.can_refit:
         return recipe
-    if not recipe.entry.refit or not isinstance(model, BayesianNetwork):
+    if not recipe.entry.refit:
         return None
     other = method_of(recipe.family, recipe.entry.refit)
-    kept = {k: v for k, v in recipe.options.items() if k in other.options and k != "largest"}
-    return Recipe(recipe.family, other.name, {"graph": {n: list(model.parents[n]) for n in model.domain}, **kept})
+    kept = {k: v for k, v in recipe.options.items() if k in other.options and k not in ("largest", "approximate_size")}
+    if isinstance(model, BayesianNetwork):
+        kept["graph"] = {name: list(model.parents[name]) for name in model.domain}
+    else:
+        kept["cliques"] = [list(clique) for clique in model.cliques]
+    return Recipe(recipe.family, other.name, kept)
