@@ -51,7 +51,7 @@ def test_logistic_refusals():
         LogisticLearner("y", VALUES, steps=0)
 
 
-# -- planted bugs: each is small, looks plausible, and is caught --------------------------------------------------------
+# -- planted bugs: each is small, looks plausible, and is caught -------------------------------------------------------
 
 LABELLED = Domain.of({"a": 5, "b": 3, "y": 3})
 WITH_ABSENT = LogisticLearner("y", VALUES, 2, 2.0, labels=(-1, 1, 0))
