@@ -15,7 +15,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from benchmarks.mrf import ADD, columns_of, curator, draw
 from discreet.estimation.binary_learner import BinaryMRFLearner
 from discreet.estimation.ising_learner import IsingLearner, sup_error
 from discreet.estimation.pairwise_learner import PairwiseLearner
+from discreet.estimation.structure.learner import StructureLearner
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
@@ -94,7 +94,7 @@ def ising_graph(kind: str, p: int, weight: float, budget: Budget | None) -> Try:
 
 
 def default_graph(kind: str, p: int, weight: float, budget: Budget) -> Try:
-    learner = import_module("discreet.estimation.structure.learner").StructureLearner(min_weight=weight)
+    learner = StructureLearner(min_weight=weight)
 
     def reached(n: int, seed: int) -> bool:
         truth = ising(kind, p, weight, seed)

@@ -92,6 +92,12 @@ def test_lower_bounds_are_the_largest_that_apply():
     assert advice.answer("graph", "approx").lower.item.startswith("Table 1")
     near = advise(10**6, edge_weight=0.35, alpha=0.01, epsilon=0.01, delta=1e-12)
     assert near.answer("parameters", "approx").lower.item == "Theorem 5.1"
+    assert any("in expectation" in r for r in near.remarks)
+    narrow = advise(10**6, edge_weight=0.1, alpha=0.01, epsilon=0.01, delta=1e-12)
+    assert narrow.answer("parameters", "approx").lower.item != "Theorem 5.1"  # its instances are wider than these
+    coarse = advise(4000, edge_weight=0.1, width=0.1, alpha=0.09, epsilon=0.01, delta=1e-12)
+    for notion in ("none", "approx", "zcdp", "pure"):  # zeros are near enough for every model: nothing is needed
+        assert coarse.answer("parameters", notion).lower.value == 0
 
 
 def test_extrapolations_are_announced():

@@ -22,6 +22,7 @@ from math import comb
 
 from ..errors import InputError
 from .bound import exponential, positive, power, probability, whole
+from .frank_wolfe import Relation, lemma_3_3
 
 CURVE = math.log(math.cosh(0.5))  # c of step 2
 
@@ -118,29 +119,23 @@ def generalisation(records: float, *, radius: float, features: int, failure: flo
 def frank_wolfe_gap(
     records: float, *, radius: float, features: int, rho: float, failure: float, replace_one: bool = False
 ) -> float:
-    """Excess empirical risk of private Frank–Wolfe in its tight form, at its best number of steps; **proved**.
+    """Excess empirical risk of private Frank–Wolfe at its best number of steps; **proved** in :mod:`.frank_wolfe`.
 
-    With T steps from w = 0: 2K/(T + 2) + e, K = max(C², ¾C) (the curvature is at most the squared diameter (2C)² times
-    the largest Hessian ¼; the first gap is at most C/2), and e the worst of T − 1 selections by Gumbel noise:
-    e = C·b(ln 2q + ln((T−1)/β)), b = u√((T−1)/2ρ)/n, u = 1 under add-remove and 2 under replace-one.
-    Compare [001] Lemma 3.3 and Corollary 3.4, whose noise is proved for twice the ρ they state.
+    From w = 0, where the gap is at most min(ln 2, C/2); scores on a grid that is too fine to matter.
     """
     positive(records=records, radius=radius, rho=rho)
     whole(1, features=features)
     probability(failure=failure)
-    curvature = max(radius**2, 0.75 * radius)
-    unit = 2.0 if replace_one else 1.0
+    relation: Relation = "replace-one" if replace_one else "add-remove"
+    best = (4 * radius * records * math.sqrt(2 * rho) / ((2 if replace_one else 1) * math.log(2 * features))) ** (2 / 3)
 
-    def at(steps: int) -> float:
-        noisy = max(steps - 1, 1)
-        b = unit * math.sqrt(noisy / (2 * rho)) / records
-        return 2 * curvature / (steps + 2) + radius * b * (math.log(2 * features) + math.log(noisy / failure))
+    def gap(steps: int) -> float:
+        return lemma_3_3(
+            curvature=radius**2, lipschitz=1.0, norm=radius, vertices=2 * features, size=records, rho=rho, steps=steps,
+            start=min(math.log(2), radius / 2), beta=failure, relation=relation, grid=0.0,
+        ).total  # fmt: skip
 
-    best = max(
-        1.0, (4 * curvature * records * math.sqrt(2 * rho) / (radius * unit * math.log(2 * features))) ** (2 / 3)
-    )
-    best = min(best, 1e15)
-    return min(at(max(1, round(best * factor))) for factor in (0.2, 0.35, 0.5, 0.7, 1.0, 1.4))
+    return min(gap(max(2, round(min(best, 1e15) * factor))) for factor in (0.2, 0.35, 0.5, 0.7, 1.0, 1.4))
 
 
 def records_for_risk(
