@@ -36,7 +36,7 @@ def draw_errors(found: Found, path: Path) -> None:
             settings = sorted((s for s in found if s.kind == kind and at(s) is not None), key=at)
             _lines(ax, found, settings, at)
             ax.set(xlabel=label, ylabel="sup-norm error", title=f"{kind}")
-    axes[0, 0].legend(fontsize=7)
+    axes[0, 0].legend(fontsize=6, loc="lower left", framealpha=0.6)
     figure.suptitle(f"ρ-zCDP, replace-one and public n; p = {p0}, n = {n0:g}, ρ = {rho0:g} unless varied")
     figure.savefig(path, dpi=110)
     plt.close(figure)

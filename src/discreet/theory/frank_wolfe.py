@@ -6,7 +6,8 @@ choosing a vertex with noise:
 
 1. *Descent.* By the definition of Γ, h_{t+1} ≤ (1 − μ_t)h_t + μ_t e_t + ½μ_t²Γ. With μ_t = 2/(t+2) and both sides times
    (t+1)(t+2) that is (t+1)(t+2)h_{t+1} ≤ t(t+1)h_t + 2(t+1)e_t + 2Γ(t+1)/(t+2). Added up over t = 1 … T−1:
-   h_T ≤ max e_t + 2(h_1 + Γ(T−1))/(T(T+1)).
+   h_T ≤ max e_t + 2(h_1 + Γ(T−1))/(T(T+1)). The tight variant ends with the average of its last iterates; as L is
+   convex, its h is at most the average of theirs.
 2. *Selection.* Scores are sums over n records divided by ‖C‖₁. The exponential mechanism at scale b misses the best of
    |S| scores by more than b·ln(|S|/β′) with probability at most β′; Laplace noise, twice that. With β′ = β/(T−1) all
    steps hold together. A step of the tight variant has b = Δ√((T−1)/2ρ), of the published one b = 2Δ√((T−1)/2ρ), with
@@ -94,12 +95,18 @@ def lemma_3_3(
     missed = scale * math.log(vertices * (T - 1) / beta) * (1 if variant == "tight" else 2)
     return Guarantee(
         steps=T,
-        descent=2 * (first + curvature * (T - 1)) / (T * (T + 1)),
+        descent=_descent(first, curvature, T, variant),
         selection=norm / size * missed,
         rounding=norm * lipschitz * grid,
         sampling=0.0,
         beta=beta,
     )
+
+
+def _descent(first: float, curvature: float, T: int, variant: Variant) -> float:
+    """Of w_T, or of the average of w_t over the second half of the T − 1 noisy steps."""
+    ends = range((T - 1) // 2 + 2, T + 1) if variant == "tight" else (T,)
+    return math.fsum(2 * (first + curvature * (t - 1)) / (t * (t + 1)) for t in ends) / len(ends)
 
 
 def corollary_3_4(
