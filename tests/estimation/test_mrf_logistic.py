@@ -95,7 +95,7 @@ def test_parity_release_audit(unit, budget, method):
     assert not failures(audit_replay(release, domain, UNITS[unit], BUDGETS[budget], count=12))
 
 
-# -- planted bugs: each is small, looks plausible, and is caught --------------------------------------------------------
+# -- planted bugs: each is small, looks plausible, and is caught -------------------------------------------------------
 
 LABELLED = Domain.of({"a": 5, "b": 3, "y": 3})
 WITH_ABSENT = LogisticLearner("y", VALUES, 2, 2.0, labels=(-1, 1, 0))
