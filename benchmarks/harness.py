@@ -191,6 +191,3 @@ class Checkpoint:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.done)
-
-
-Resumable = Checkpoint  # the older name, until every benchmark has moved

@@ -10,28 +10,23 @@ is finished (``mrf-SEED.checkpoint.jsonl``), and draws ``mrf-errors.png`` and ``
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks._mrf_ising import ADD, REPLACE, WEIGHT, Found, accuracy, columns_of, curator, draw, graph, recovery
+from benchmarks import _mrf_release
+from benchmarks._mrf_ising import ADD, Found, accuracy, columns_of, recovery
 from benchmarks._mrf_regression import Curve, excess_risk
 from benchmarks._mrf_speed import speed
 from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
-from discreet.estimation.binary_learner import BinaryMRFLearner
 from discreet.estimation.ising_learner import IsingLearner
-from discreet.estimation.pairwise_learner import PairwiseLearner
-from discreet.estimation.parity_release import gaussian_parities, multiplicative_weights_parities
-from discreet.models import IsingModel, generators
-from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
+from discreet.models import IsingModel
+from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.parities import ParitySums, all_monomials
-from discreet.privacy.unit import PrivacyUnit
 
 
 def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterator[dict[str, Any]]:
@@ -43,8 +38,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield from accuracy(kept, runs, seed, quick, errors)
         yield from recovery(kept, 3 if quick else 10, seed)
         yield from excess_risk(kept, runs, seed, quick, curves)
-        yield from other_families(kept, runs, seed)
-        yield from query_release(kept, runs, seed)
+        yield from _mrf_release.rows(kept, runs, seed, quick)
         if data is not None and (data / "nltcs.csv").exists():
             yield from nltcs(data / "nltcs.csv", kept, runs, seed)
         yield from speed(quick, iterations)
@@ -53,82 +47,6 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         folder = data or Path.cwd()
         figures.draw_errors(errors, folder / "mrf-errors.png")
         figures.draw_risk_and_speed(curves, iterations, folder / "mrf-risk-and-speed.png")
-
-
-# -- other families ----------------------------------------------------------------------------------------------------
-
-
-def other_families(kept: Checkpoint, runs: int, seed: int) -> Iterator[dict[str, Any]]:
-    facts = {"runs": runs, "notion": "zcdp", "relation": "replace-one", "n_public": True}
-    for k in (3, 4, 5):
-        setting = f"3-regular, p = 10, k = {k}, n = 1e4, ρ = 0.1"
-        ours = kept.get(f"pairwise {k}", partial(pairwise_error, "moments", k, REPLACE, runs, seed))
-        exact = kept.get(f"pairwise exact {k}", partial(pairwise_error, "moments", k, None, runs, seed))
-        yield row("sup-norm error, pairwise", setting, ours, reference=exact, reference_name="non-private fit",
-                  target=0.10 if k == 3 else None, **facts)  # fmt: skip
-        if k == 3:
-            tight = kept.get("pairwise FW", partial(pairwise_error, "frank_wolfe", k, REPLACE, runs, seed))
-            yield row("sup-norm error, pairwise", setting, tight, method="frank_wolfe, tight", **facts)
-    setting = "p = 20, t = 3, n = 1e4, ρ = 0.1"
-    ours = kept.get("binary", partial(binary_errors, "moments", runs, seed))
-    tight = kept.get("binary FW", partial(binary_errors, "frank_wolfe", runs, seed))
-    for norm, target in (("sup-norm error", 0.06), ("ℓ1 error", None), ("error of maximal monomials", None)):
-        yield row(f"{norm}, binary field", setting, ours[norm], reference=tight[norm],
-                  reference_name="Algorithm 4, tight", target=target, **facts)  # fmt: skip
-
-
-def pairwise_error(method: Any, k: int, unit: PrivacyUnit | None, runs: int, seed: int, n: int = 10_000) -> float:
-    errors = []
-    for r in range(runs):
-        s = 1000 * seed + r
-        truth = generators.pairwise(10, generators.regular(10, 3, random_state=s), levels=k, random_state=s)
-        table = columns_of(truth.sample(n, s).codes, truth.domain)
-        asked = ExactCurator(table) if unit is None else curator(table, unit, ZCDP(0.1), n)
-        found = PairwiseLearner(method=method, width=truth.width).fit(asked)
-        pairs = combinations(truth.domain.names, 2)
-        errors.append(max(np.abs(found.weights(a, b) - truth.weights(a, b)).max() for a, b in pairs))
-    return float(statistics.fmean(errors))
-
-
-def binary_errors(method: Any, runs: int, seed: int, n: int = 10_000) -> dict[str, float]:
-    found: dict[str, list[float]] = {}
-    for r in range(runs):
-        s = 1000 * seed + r
-        rng = np.random.default_rng(s)
-        triples = {tuple(sorted(rng.choice(20, 3, replace=False).tolist())) for _ in range(10)}
-        truth = generators.binary(20, sorted({*triples, *generators.matching(20)}), weight=WEIGHT, random_state=s)
-        table = columns_of(truth.sample(n, s).codes, truth.domain)
-        model = BinaryMRFLearner(3, method=method, width=truth.width).fit(curator(table, REPLACE, ZCDP(0.1), n))
-        h, u = truth.coefficients, model.coefficients
-        gaps = {I: abs(u[I] - h[I]) for I in {*u, *h}}
-        found.setdefault("sup-norm error", []).append(max(gaps.values()))
-        found.setdefault("ℓ1 error", []).append(sum(gaps.values()))
-        found.setdefault("error of maximal monomials", []).append(max(gaps[I] for I in truth.maximal_monomials))
-    return {name: statistics.fmean(values) for name, values in found.items()}
-
-
-def query_release(kept: Checkpoint, runs: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Mean largest error of all parities up to order 3, as released."""
-    for p, n in ((8, 300), (8, 10_000)):
-        setting = f"p = {p}, all parities up to order 3, n = {n:g}, ρ = 0.1"
-        gaussian, weights = (
-            kept.get(f"{m.__name__} {p} {n}", partial(parity_error, m, p, n, runs, seed))
-            for m in (gaussian_parities, multiplicative_weights_parities)
-        )
-        yield row("largest parity error", setting, gaussian, reference=weights, reference_name="multiplicative weights",
-                  runs=runs, notion="zcdp", relation="replace-one", n_public=True)  # fmt: skip
-
-
-def parity_error(method: Callable[..., Any], p: int, n: int, runs: int, seed: int) -> float:
-    out = []
-    for r in range(runs):
-        truth = graph("matching", p, seed + r)
-        table = draw(truth, n, 1000 * seed + r)
-        monomials = all_monomials(truth.domain, 3)
-        exact = table.sum(ParitySums(truth.domain, monomials))[0] / n
-        released = method(curator(table, REPLACE, ZCDP(0.1), n), monomials)
-        out.append(float(np.abs(released - exact).max()))
-    return statistics.fmean(out)
 
 
 # -- real data ---------------------------------------------------------------------------------------------------------

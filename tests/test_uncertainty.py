@@ -148,6 +148,8 @@ def test_a_model_of_something_else_is_refused() -> None:
     with pytest.raises(InputError, match="not what refit makes"):
         noise_intervals(OptimalNetwork(network, fit_steps=0).estimate, measured, model)
     noise_intervals(OptimalNetwork(network).estimate, measured, model, draws=2)
+    with pytest.raises(InputError, match=r"learner\.estimate"):
+        noise_intervals(measured, refit, model)
 
 
 @pytest.mark.chance

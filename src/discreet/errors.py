@@ -50,7 +50,7 @@ WEIGHTS_REFUSED = (
     "survey weights are refused: one record would count as often as its weight says, so the noise would have to grow "
     "with the largest weight there can be; and weights are computed from other people's answers, so that one person "
     "would move the records of others, which no noise here covers. Fit without weights, and put what is publicly known "
-    "about the population (say, its sizes by age and sex) as [[totals]] into the schema"
+    "about the population (say, its shares by age and sex) as [[totals]] with proportions into the schema"
 )
 
 

@@ -139,7 +139,10 @@ class Measurement:
         columns = domain.clique(given)
         if (table is None) == (proportions is None):
             raise InputError("give a public table either as counts (table) or as shares of one (proportions=…)")
-        array = np.asarray(table if proportions is None else proportions, dtype=np.float64)
+        try:
+            array = np.asarray(table if proportions is None else proportions, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"the public table of {tuple(given)} does not consist of numbers") from None
         if array.shape != tuple(domain[n].size for n in given):
             raise InputError(f"the public table of {tuple(given)} has the wrong shape {array.shape}")
         array = array.transpose([given.index(n) for n in columns])

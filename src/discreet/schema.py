@@ -102,20 +102,22 @@ def load_totals(path: PathLike, domain: Domain) -> tuple[Measurement, ...]:
         columns = ["sex"]
         counts = [4012, 3988]        # in the order of the levels; nested lists for several columns
 
-    With ``columns = []`` and one number it is the number of records.
+    With ``columns = []`` and one number it is the number of records. ``proportions`` instead of ``counts`` are shares
+    of a population, which say nothing about the number of records.
     """
     shown = os.fspath(path)
     document = tomllib.loads(read_text(path, DEFAULT_LIMITS))
     found = []
     for number, entry in enumerate(document.get("totals", ()), start=1):
         where = f"{shown}: [[totals]] number {number}"
-        if not isinstance(entry, dict) or set(entry) != {"columns", "counts"}:
-            raise SchemaError(f"{where} has the keys columns and counts, and no others")
+        if not isinstance(entry, dict) or set(entry) not in ({"columns", "counts"}, {"columns", "proportions"}):
+            raise SchemaError(f"{where} has the keys columns and counts, or columns and proportions, and no others")
         columns = entry["columns"]
         if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
             raise SchemaError(f"{where}: columns must be a list of names")
         try:
-            found.append(Measurement.public(domain, columns, entry["counts"]))
+            shares = entry.get("proportions")
+            found.append(Measurement.public(domain, columns, entry.get("counts"), proportions=shares))
         except (InputError, ValueError, TypeError) as error:
             raise SchemaError(f"{where}: {error}") from None
     return tuple(found)

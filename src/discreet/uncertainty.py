@@ -9,7 +9,7 @@ spread, and needs fewer draws than quantiles do.
 
 *Target of an interval*: the answer of the same estimator on the exact tables, bias included. The intervals are about
 privacy noise; they do not speak of the sampling of the records, nor of a graph that is wrong. Where a condition has
-fewer records than noise hides, the answer is mostly what is typical of the other rows, and the interval says so in its
+fewer records than noise hides, the answer may rest on what is typical of other rows, and the interval says so in its
 ``note``: such intervals are too narrow (docs/directed.md has the figures).
 
 All of it is post-processing: it costs no budget. ``random_state`` seeds it.
@@ -191,7 +191,7 @@ class NoiseIntervals:
             return ""
         return (
             f"only some {behind:.2g} records have {shortened(dict(given))}, and noise hides {self.deviation:.2g} in a "
-            "cell: the answer is mostly what is typical of other rows, and the interval may be too narrow"
+            "cell: the answer may rest on what is typical of other rows, and the interval may be too narrow"
         )
 
 
@@ -221,6 +221,10 @@ def noise_intervals(
         raise InputError(f"level must lie strictly between 0 and 1, got {level}")
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
         raise InputError(f"draws must be a whole number of at least 2, got {draws!r}")
+    if not callable(refit) or not isinstance(measurements, Measurements):
+        raise InputError(
+            "give the estimator, the measurements and the model: noise_intervals(learner.estimate, …, model)"
+        )
     if not any(m.noise.variance for m in measurements):
         raise InputError("none of these measurements has noise, so there is nothing to be uncertain about")
     rng = np.random.default_rng(random_state)

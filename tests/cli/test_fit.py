@@ -394,6 +394,41 @@ def test_public_totals_are_met(desk, discreet):
     assert discreet("query", "model.zip", "P(smoke=yes)", "--draws", "5").code == 0
 
 
+def test_shares_of_a_population_say_nothing_about_the_size(desk, discreet):
+    (desk / "schema.toml").write_text(
+        (desk / "schema.toml").read_text() + '\n[[totals]]\ncolumns = ["smoke"]\nproportions = [0.25, 0.75]\n'
+    )
+    (desk / "data.csv").write_text("smoke,age,city\n" + "yes,30,north\n" * 250 + "no,30,south\n" * 750)
+    result = discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city")
+    assert result.code == 0, result.err
+    release = Release.load(desk / "model.zip")
+    assert release.card["public_size"] is None
+    assert release.model.probability({"smoke": "yes"}) == pytest.approx(0.25, abs=0.01)
+
+
+@pytest.mark.parametrize("engine", ["auto", "memory", "duckdb"])
+def test_parquet_and_several_files(desk, discreet, engine):
+    import polars as pl
+
+    frame = pl.read_csv(desk / "data.csv", infer_schema=False)
+    frame.write_parquet(desk / "rows.parquet")
+    (desk / "part").mkdir()
+    for number in range(2):
+        frame.write_parquet(desk / "part" / f"{number}.parquet")
+    for data in ("rows.parquet", "part"):
+        words = ["fit", data, "--schema", "schema.toml", "--epsilon", "1", "--engine", engine, "--force"]
+        result = discreet(*words)
+        assert result.code == 0, result.err
+        assert_discreet(result.text)
+    frame.drop("city").write_parquet(desk / "rows.parquet")
+    before = contents(desk)
+    result = discreet(
+        "fit", "rows.parquet", "--schema", "schema.toml", "--epsilon", "1", "--engine", engine, "-o", "x.zip"
+    )
+    assert result.code in (2, 4) and "'city'" in result.err
+    assert contents(desk) == before
+
+
 # -- research mode ---------------------------------------------------------------------------------------------------
 
 

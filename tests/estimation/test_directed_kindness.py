@@ -124,6 +124,7 @@ def test_a_doubtful_public_table_is_warned_about() -> None:
         ({}, "either as counts"),
         ({"table": [1, 2], "proportions": [0.5, 0.5]}, "either as counts"),
         ({"proportions": [0.2, 0.3, 0.5]}, "wrong shape"),
+        ({"proportions": "half"}, "numbers"),
     ],
 )
 def test_malformed_public_tables(arguments: dict[str, object], message: str) -> None:
@@ -323,6 +324,16 @@ def test_a_search_checks_its_options_before_it_pays() -> None:
     assert curator.spent is None
     with pytest.raises(DiscreetError, match="'e'"):
         SearchedNetwork(root="e").plan(DOMAIN, ROW, PureDP(1))
+
+
+@pytest.mark.parametrize(
+    "learner", [OptimalNetwork(NETWORK), UniformNetwork(NETWORK), TwoStageNetwork(NETWORK), SearchedNetwork()]
+)
+def test_a_plan_needs_its_three_things_in_order(learner) -> None:
+    with pytest.raises(InputError, match=r"plan\(domain, PrivacyUnit\(\), PureDP\(1\)\)"):
+        learner.plan(DOMAIN, PureDP(1), ROW)
+    with pytest.raises(DiscreetError):
+        learner.plan(ROW, DOMAIN, PureDP(1))
 
 
 def test_penalties_that_would_overflow_are_refused() -> None:

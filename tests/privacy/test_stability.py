@@ -96,7 +96,7 @@ def test_levels_say_what_they_mean():
     rows = rng.integers(0, 2, (40, 3))
     rows[:, 1] = np.where(rng.random(40) < 0.85, rows[:, 0], 1 - rows[:, 0])
     z = 2 * rows - 1
-    n, tau = 40, Fraction(1, 4)
+    n, tau, higher = 40, Fraction(1, 4), Fraction(281, 1024)
     given = Fraction(0)
     for b in (-1, 1):
         inside = z[z[:, 2] == b]
@@ -109,8 +109,8 @@ def test_levels_say_what_they_mean():
     covariance = Fraction(math.floor(1024 * (pair - Fraction(int(z[:, 0].sum()) * int(z[:, 1].sum()), n))), 1024)
     wanted = min(
         math.ceil((pair - tau * n) / (1 + tau)) - 1,
-        math.ceil((given - tau * n) / (4 + tau)) - 1,
-        math.ceil((abs(covariance) - tau * n) / (4 + tau)) - 1,
+        math.ceil((given - higher * n) / (4 + higher)) - 1,
+        math.ceil((abs(covariance) - higher * n) / (4 + higher)) - 1,
     )
     found = levels(SpinTest(THREE, tau, "conditional"), rows, THREE)
     assert found[0] == wanted  # the pair (a, b), positive

@@ -219,7 +219,7 @@ def prepare(choices: Choices) -> Prepared:
 
 def _public_size(choices: Choices, totals: tuple[Measurement, ...]) -> int | None:
     """The number of records, if it is public; public totals imply it."""
-    sizes = {int(t.counts.sum()) for t in totals} | (
+    sizes = {int(t.counts.sum()) for t in totals if not t.proportions} | (
         {choices.public_size} if choices.public_size is not None else set()
     )
     if len(sizes) > 1:

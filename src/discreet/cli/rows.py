@@ -33,6 +33,10 @@ def check_rows(data: Path, delimiter: str | None, domain: Domain, unit_column: s
         open_first_line(data, delimiter, domain.names, unit_column)
     elif not data.exists() and "*" not in str(data):
         raise FileFormatError(f"there is no file {data}")
+    elif engine in ("auto", "duckdb"):
+        from ..tables.open import open_table
+
+        open_table(data, domain, unit=unit_column, engine="duckdb")  # reads nothing yet but the names of the columns
 
 
 def open_rows(data: Path, delimiter: str | None, domain: Domain, unit_column: str | None, engine: str) -> Table:

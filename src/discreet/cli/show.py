@@ -186,7 +186,8 @@ def _verify_model(file: Path, lines: list[str], problems: list[str], *, refit: b
         with progress():
             agrees = release.refit_agrees()
         if agrees:
-            found = "" if release.recipe == release.again else " and from the graph that was chosen privately"
+            searched = release.recipe is not None and release.recipe.method == "searched"
+            found = " and from the graph that was chosen privately" if searched else ""
             lines.append(f"The model follows from the noisy tables in the file{found}: nothing else is in it.")
         else:
             problems.append("the model is not what its recipe makes of the noisy tables in the file")

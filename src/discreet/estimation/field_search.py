@@ -14,7 +14,7 @@ from typing import Any
 
 from ..domain import Domain
 from ..models.markov import MarkovRandomField
-from ..privacy.budget import Amount, Budget
+from ..privacy.budget import Amount, Budget, exact
 from ..privacy.calibration import NoiseChoice
 from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
@@ -45,13 +45,16 @@ class SearchedField:
 
     def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
         """Choose the cliques, then learn their potentials; all within the share."""
-        search = self._search()
-        search._check(curator.domain)
         whole = share or curator.remaining or curator.budget
+        search = self._search()
+        search.plan(curator.domain, curator.unit, whole)  # refuses what is too large, before anything is spent
         size = self.approximate_size if self.approximate_size is not None else curator.public_size
-        counting, selecting, measuring = search._shares(whole, size is not None)
+        counting, selection = exact(self.counting, "counting"), exact(self.selection, "selection")
         if size is None:
-            size = max(int(curator.size(counting).counts), 1)
+            first, selecting, measuring = whole.split([counting, selection, 1 - counting - selection])
+            size = max(int(curator.size(first).counts), 1)
+        else:
+            selecting, measuring = whole.split([selection, 1 - selection])
         parents = search.search(curator, selecting, float(size))
         cliques = maximal([curator.domain.clique((*above, child)) for child, above in parents.items()])
         model = NoiseAwareField(cliques, noise=self.noise).fit(curator, measuring)

@@ -7,9 +7,12 @@ from typing import Literal
 
 import numpy as np
 
+from ..arguments import require_domain
 from ..errors import InputError
 from ..measurement import Measurement, Measurements
+from ..privacy.budget import ZCDP, ApproxDP, PureDP
 from ..privacy.curator import Curator
+from ..privacy.unit import PrivacyUnit
 
 TooLarge = Literal["refuse", "coarsen"]
 
@@ -28,6 +31,16 @@ def checked_size(size: float | None) -> float | None:
     if size is not None and not (number and 0 < size < 1e18):
         raise InputError(f"approximate_size is a positive number of records, or None, got {size!r}")
     return size
+
+
+def check_plan(domain: object, unit: object, budget: object) -> None:
+    """The three things that a plan is made from, in their order."""
+    require_domain(domain)
+    if not isinstance(unit, PrivacyUnit) or not isinstance(budget, PureDP | ZCDP | ApproxDP):
+        raise InputError(
+            "a plan is made from a domain, who is protected and a budget, as in plan(domain, PrivacyUnit(), PureDP(1));"
+            f" got {type(unit).__name__} and {type(budget).__name__}"
+        )
 
 
 def check_noise(noise: object) -> None:

@@ -41,7 +41,7 @@ from ..privacy.query import Marginals, Score
 from ..privacy.unit import PrivacyUnit
 from ..progress import track
 from .graph_input import Parents
-from .network_arguments import as_measurements, check_curator, check_limits, checked_size
+from .network_arguments import as_measurements, check_curator, check_limits, check_plan, checked_size
 from .network_fit import STEPS
 from .optimal import OptimalNetwork
 from .plan import Plan, PlannedTable
@@ -155,6 +155,7 @@ class SearchedNetwork:
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """What can be known before the graph is chosen: the noisy count, the selections, and how much is left."""
+        check_plan(domain, unit, budget)
         self._check(domain)
         counting, selecting, measuring = self._shares(budget, self.approximate_size is not None)
         tables: tuple[PlannedTable, ...] = ()

@@ -28,7 +28,15 @@ from ..privacy.unit import PrivacyUnit
 from .consistency import consistent, estimated_total
 from .families import LARGEST_FAMILY, Array, Families, card_of, rows_from_counts
 from .graph_input import Graph, materialised
-from .network_arguments import TooLarge, as_measurements, check_curator, check_limits, check_noise, checked_size
+from .network_arguments import (
+    TooLarge,
+    as_measurements,
+    check_curator,
+    check_limits,
+    check_noise,
+    check_plan,
+    checked_size,
+)
 from .network_fit import STEPS, engine_for, fit_network
 from .plan import HOPELESS, Plan, PlannedTable
 from .projection import project_table
@@ -86,6 +94,7 @@ class OptimalNetwork:
 
         ``approximate_size`` is for the errors shown, and that of the learner by default; shares depend on the latter.
         """
+        check_plan(domain, unit, budget)
         size = checked_size(approximate_size) if approximate_size is not None else self.approximate_size
         families, chosen = self._planned(domain, unit, budget)
         tables = tuple(

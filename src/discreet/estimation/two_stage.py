@@ -40,7 +40,15 @@ from ..privacy.unit import PrivacyUnit
 from .compute_parameters import LEAST_RECORDS, NodeTables, measure_nodes, node_tables, parameters, records_of
 from .families import LARGEST_FAMILY, Array, Families, card_of
 from .graph_input import Graph, materialised
-from .network_arguments import TooLarge, as_measurements, check_curator, check_least_records, check_limits, check_noise
+from .network_arguments import (
+    TooLarge,
+    as_measurements,
+    check_curator,
+    check_least_records,
+    check_limits,
+    check_noise,
+    check_plan,
+)
 from .plan import Plan
 from .uniform import planned_nodes
 
@@ -84,6 +92,7 @@ class TwoStageNetwork:
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """The shares of stage II depend on stage I: they are shown as ranges, errors at equal shares."""
+        check_plan(domain, unit, budget)
         families = self.families(domain)
         _, second = self._stages(budget)
         rest = 1 - float(exact(self.first_stage, "first_stage"))

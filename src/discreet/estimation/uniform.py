@@ -15,7 +15,15 @@ from ..privacy.unit import PrivacyUnit
 from .compute_parameters import LEAST_RECORDS, measure_nodes, node_tables, parameters, records_of
 from .families import LARGEST_FAMILY, Families, card_of
 from .graph_input import Graph, materialised
-from .network_arguments import TooLarge, as_measurements, check_curator, check_least_records, check_limits, check_noise
+from .network_arguments import (
+    TooLarge,
+    as_measurements,
+    check_curator,
+    check_least_records,
+    check_limits,
+    check_noise,
+    check_plan,
+)
 from .plan import Plan, PlannedTable
 
 METHOD = "uniform"
@@ -45,6 +53,7 @@ class UniformNetwork:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+        check_plan(domain, unit, budget)
         families = self.families(domain)
         tables = planned_nodes(families, unit, budget, self.noise, "Equal shares for all columns.")
         return Plan(METHOD, unit, budget, tables, families.notes(), approximate_size).with_cautions()

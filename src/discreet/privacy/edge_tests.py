@@ -42,6 +42,7 @@ from .stability import StabilityTest
 from .unit import PrivacyUnit, Relation, Sensitivity
 
 GRID = 1024
+GIVEN = 11  # tenths of τ for dependence given a third column: two columns with three neighbours in common stay below
 SpinTestKind = Literal["combined", "conditional"]
 _LARGEST_SQUARE = 1 << 26  # records up to which GRID·N² fits 64 bits; beyond, Python's own whole numbers are used
 
@@ -139,10 +140,11 @@ class SpinTest(StabilityTest):
         square = np.zeros((p, p), dtype=pair.dtype)
         square[i, j] = square[j, i] = pair
         τ = self.threshold
-        plain, strong = _moved(unit, 1, τ), _moved(unit, 4, τ)
+        τ_given = τ * GIVEN // 10
+        plain, strong = _moved(unit, 1, τ), _moved(unit, 4, τ_given)
         found = [level_of(GRID * s * pair - τ * n, plain) for s in (1, -1)]
         # An edge of either sign needs all of these; a pair that is not correlated at all is settled without them.
-        explained = self._given(n, pair, means[i], means[j], τ, plain, strong, unit)
+        explained = self._given(n, pair, means[i], means[j], τ_given, plain, strong)
         for k in range(p):
             other = (i != k) & (j != k)
             part = []
@@ -151,7 +153,7 @@ class SpinTest(StabilityTest):
                 A = (pair[other] + b * triples[other, k]) // 2
                 B, C = (means + b * square[:, k])[i[other]] // 2, (means + b * square[:, k])[j[other]] // 2
                 part.append(_scatter(A, B, C, N))
-            level = level_of(part[0] + part[1] - τ * n, strong)
+            level = level_of(part[0] + part[1] - τ_given * n, strong)
             if self.kind == "combined":
                 near = np.minimum(np.abs(square[i[other], k]), np.abs(square[j[other], k]))
                 level = np.maximum(level, level_of(τ * n - GRID * near, plain))
@@ -159,13 +161,13 @@ class SpinTest(StabilityTest):
         return np.concatenate([np.minimum(f, explained) for f in found]).astype(np.int64)
 
     def _given(
-        self, n: Any, pair: IntArray, m_i: IntArray, m_j: IntArray, τ: int, plain: int, strong: int, unit: PrivacyUnit
+        self, n: Any, pair: IntArray, m_i: IntArray, m_j: IntArray, τ_given: int, plain: int, strong: int
     ) -> IntArray:
         """Covariance, as dependence given the constant column."""
-        level = level_of(_scatter(pair, m_i, m_j, n) - τ * n, strong)
+        level = level_of(_scatter(pair, m_i, m_j, n) - τ_given * n, strong)
         if self.kind == "combined":
             near = np.minimum(np.abs(m_i), np.abs(m_j))
-            level = np.maximum(level, level_of(τ * n - GRID * near, plain))
+            level = np.maximum(level, level_of(self.threshold * n - GRID * near, plain))
         return level
 
     def describe(self) -> dict[str, Any]:
