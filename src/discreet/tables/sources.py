@@ -228,6 +228,7 @@ def engine(threads: int, memory_limit: int) -> Iterator[Any]:
         }
     )
     try:
+        connection.execute("SET enable_progress_bar = false")  # it would draw on the standard output
         yield connection
     finally:
         connection.close()
