@@ -46,6 +46,14 @@ class NotAReleaseError(DiscreetError):
     """A value that carries no privacy guarantee was about to be saved or shown as a release."""
 
 
+WEIGHTS_REFUSED = (
+    "survey weights are refused: one record would count as often as its weight says, so the noise would have to grow "
+    "with the largest weight there can be; and weights are computed from other people's answers, so that one person "
+    "would move the records of others, which no noise here covers. Fit without weights, and put what is publicly known "
+    "about the population (say, its shares by age and sex) as [[totals]] with proportions into the schema"
+)
+
+
 def counted(number: int, thing: str) -> str:
     """A number of things in words: ``1 column``, ``3 columns``, ``12,000 records``."""
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

@@ -167,6 +167,7 @@ def test_the_penalty_is_what_independent_columns_score() -> None:
 # -- the search --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.chance
 def test_search_finds_strong_edges() -> None:
     """A chain of copies with 5 % errors: with much data the private graph connects neighbours."""
     domain = Domain.of(dict.fromkeys("abcdef", 2))
@@ -179,6 +180,7 @@ def test_search_finds_strong_edges() -> None:
     assert model.card is not None and "a -> b" in model.card["graph"]
 
 
+@pytest.mark.chance
 def test_search_beats_independent_columns_and_pays_once() -> None:
     network = networks.load("sachs")
     table = table_of(network, 10_000, 0)

@@ -89,6 +89,7 @@ def test_chains_have_the_moments_of_the_model():
         assert not model.A[np.ix_(block, block)].any()
 
 
+@pytest.mark.chance
 def test_dense_models_keep_all_couplings_and_sparse_ones_do_not():
     dense = generators.ising(8, generators.dense(8), weight=0.1, signs="random", random_state=1)
     pairs, is_dense = significant_pairs(dense.domain, moments_of(dense, 1e-6, 1e6))
@@ -109,6 +110,7 @@ def test_width_projection():
     assert np.array_equal(project_width(A, theta, 10.0)[0], A)
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_accuracy_and_recovery(relation):
     model = generators.ising(16, generators.regular(16, 3, random_state=4), weight=0.35, field=0.1)
@@ -122,6 +124,7 @@ def test_accuracy_and_recovery(relation):
     assert curator.remaining is None
 
 
+@pytest.mark.chance
 def test_selected_pairs_find_a_sparse_graph(monkeypatch):
     model = generators.ising(24, generators.matching(24), weight=0.7)
     table = sampled(model, 4000, 5)

@@ -41,6 +41,7 @@ def measured(truth: MarkovRandomField) -> Measurements:
     return NoiseAwareField(truth.cliques).measure(Curator(table_of(truth, 20_000, 1), budget=PureDP(1)))
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("kind", PRIVATE)
 def test_every_method_learns_from_one_release(
     kind: type[FieldLearner], truth: MarkovRandomField, measured: Measurements
@@ -56,6 +57,7 @@ def test_every_method_learns_from_one_release(
     assert model == learner.estimate(measured, truth.domain)
 
 
+@pytest.mark.chance
 def test_the_default_is_near_the_non_private_fit(truth: MarkovRandomField) -> None:
     table = table_of(truth, 100_000, 2)
     exact = NonprivateField(truth.cliques).fit(ExactCurator(table))
@@ -64,6 +66,7 @@ def test_the_default_is_near_the_non_private_fit(truth: MarkovRandomField) -> No
     assert truth.kl(private) < 0.01
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("epsilon", [1.0, 0.1, 0.01, 0.001])
 @pytest.mark.parametrize("graph", ["chain", "triples"])
 def test_the_default_never_does_worse_than_uniform(epsilon: float, graph: str) -> None:
@@ -76,6 +79,7 @@ def test_the_default_never_does_worse_than_uniform(epsilon: float, graph: str) -
         assert truth.kl(model) <= 1.05 * uniform
 
 
+@pytest.mark.chance
 def test_oracle_penalty_does_not_help_naive_much(truth: MarkovRandomField, measured: Measurements) -> None:
     best = min(
         truth.kl(NaiveField(truth.cliques, penalty=10.0**k).estimate(measured, truth.domain)) for k in range(-6, 1)
@@ -123,6 +127,7 @@ def test_columns_in_no_clique_stand_alone() -> None:
     np.testing.assert_allclose(model.marginal("c").probabilities, [0, 1 / 3, 2 / 3], atol=0.05)
 
 
+@pytest.mark.chance
 def test_further_tables_are_made_use_of(truth: MarkovRandomField, measured: Measurements) -> None:
     exact = NonprivateField(truth.cliques).measure(ExactCurator(table_of(truth, 20_000, 1)))
     public = [Measurement.public(truth.domain, m.clique, m.counts) for m in exact if m.clique is not None]

@@ -45,6 +45,7 @@ def table_of(model: MarkovRandomField, n: int, seed: int) -> MemoryTable:
 # -- output perturbation ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.chance
 def test_output_perturbation_learns_something(truth: MarkovRandomField) -> None:
     learner = OutputPerturbation(truth.cliques, strength=300)
     model = learner.fit(Curator(table_of(truth, 50_000, 1), budget=ZCDP(0.5)))
@@ -98,6 +99,7 @@ def test_a_penalty_on_the_mean_would_be_caught() -> None:
 # -- private stochastic gradient descent -----------------------------------------------------------------------------
 
 
+@pytest.mark.chance
 def test_descent_learns(truth: MarkovRandomField) -> None:
     learner = PrivateDescent(truth.cliques, 20_000, rounds=60, rate=0.2)
     model = learner.fit(Curator(table_of(truth, 20_000, 1), budget=ApproxDP(2, 1e-5)))

@@ -34,6 +34,11 @@ def encode(rows: Any, domain: Domain | None = None, *, unit: str | None = None) 
             "with Domain.of({...}), or let `discreet schema draft data.csv` write a draft that marks what it peeked at"
         )
     require_domain(domain)
+    if unit is not None and not isinstance(unit, str):
+        raise InputError(
+            f"unit is the name of the column that says whose row it is, got {type(unit).__name__}: write "
+            "encode(rows, domain, unit='person') and give PrivacyUnit('person', max_rows=…) to the curator"
+        )
     if isinstance(rows, np.ndarray) and rows.dtype.names is None:
         if rows.ndim != 2 or rows.shape[1] != len(domain) or unit is not None:
             raise InputError(

@@ -1,0 +1,28 @@
+"""What all tests share: how a test that protective noise decides is given a fair trial."""
+
+from __future__ import annotations
+
+import pytest
+
+TRIALS = 3
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test marked ``chance`` fails only when it fails three times in a row.
+
+    Protective noise is never seeded, so a sound learner fails such a test with some small probability α, three times
+    in a row with α³; a real fault fails it every time, or nearly so. Only failed assertions are tried again.
+    """
+    if pyfuncitem.get_closest_marker("chance") is None:
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    for trial in range(TRIALS):
+        try:
+            pyfuncitem.obj(**arguments)
+        except AssertionError:
+            if trial == TRIALS - 1:
+                raise
+        else:
+            break
+    return True
