@@ -12,24 +12,25 @@ import json
 import math
 import os
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks._directed_figures import EPSILONS, PAPER_MAP, PAPER_MU, draw
 from benchmarks._directed_work import RECORDS, Work, compare
-from benchmarks.harness import Resumable, row
+from benchmarks.harness import Checkpoint, checked_rows, row
 from discreet import networks
-from discreet.estimation.compute_parameters import LEAST_RECORDS, measure_nodes
+from discreet.estimation.compute_parameters import LEAST_RECORDS
 from discreet.estimation.families import Families
 from discreet.estimation.network_search import SearchedNetwork
 from discreet.estimation.nonprivate import NonprivateNetwork
 from discreet.estimation.optimal import OptimalNetwork
-from discreet.estimation.shares import allocate
 from discreet.estimation.two_stage import TwoStageNetwork
 from discreet.estimation.uniform import UniformNetwork
 from discreet.io.interchange import load_bif
@@ -38,19 +39,11 @@ from discreet.models.generators import network as random_network
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
+from discreet.uncertainty import noise_intervals
 
 Row = dict[str, Any]
-EPSILONS = (1.0, 1.5, 2.0, 2.5, 3.0)
 KL_TARGETS = {"asia": 0.003, "sachs": 0.035, "child": 0.075, "alarm": 0.32}
 L1_TARGETS = {"asia": 0.007, "sachs": 0.024, "child": 0.050, "alarm": 0.075}
-# [CRJ20] Tables 1 and 2, as printed: (D-Ind, their scheme) for ε = 1, 1.5, 2, 2.5, 3.
-PAPER_MAP = {
-    "asia": ((0.88, 0.93, 1, 1, 1), (1, 1, 1, 1, 1)),
-    "sachs": ((0.81, 0.87, 0.92, 0.96, 1), (0.86, 0.93, 0.98, 1, 1)),
-    "child": ((0.79, 0.83, 0.89, 1, 1), (0.93, 0.95, 0.97, 1, 1)),
-    "alarm": ((0.89, 0.92, 0.95, 1, 1), (0.95, 0.98, 1, 1, 1)),
-}
-PAPER_MU = {"asia": (0.008, 0.0035), "sachs": (0.065, 0.04), "child": (0.0035, 0.0014), "alarm": (0.0046, 0.0012)}
 METHODS: dict[str, Callable[[Any], Any]] = {
     "optimal": OptimalNetwork,
     "uniform": UniformNetwork,
@@ -60,29 +53,36 @@ FLOORS = (0.01, 0.1, 1.0)
 
 
 def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterator[Row]:
-    """All rows. ``data`` may hold the networks as BIF files; the bundled ones are used otherwise. A full run is
-    resumable: what was finished is kept in ``directed-SEED.json`` in the folder ``data``, if there is one. It draws
-    ``directed.png`` there, or in the current folder."""
-    kept = Resumable(data / f"directed-{seed}.json" if data is not None and not quick else None)
-    found = {}
-    for name in networks.names():
-        network = _load(name, data)
-        work = Work(network, seed)
-        found[name] = kept.get(name, lambda w=work: _measure(w, quick))
-        yield from _headline(name, found[name])
-        yield _against_three(name, network, seed, 60 if len(network.domain) < 12 else 15)
-    yield from _gaussian(_load("alarm", data), seed, found["alarm"]["uniform@1"], 15)
-    yield from _untuned(seed, 2 if quick else 6, 15)
-    for name in networks.names():
-        yield from _paper_tables(name, found[name])
-    yield from _search(_load("sachs", data), seed, 3 if quick else 10)
-    yield from _times(_load("alarm", data), seed)
-    peers_on = "child" if quick else "alarm"
-    yield from _peers(peers_on, _load(peers_on, data), seed)
-    for peer in ("dpmm", "DataSynthesizer"):
-        yield _synthesizer(peer, Work(_load("sachs", data), seed), quick)
-    if not quick:
-        draw(found, (data or Path.cwd()) / "directed.png")
+    """All rows. ``data`` may hold the networks as BIF files; the bundled ones are used otherwise. Draws Tables 1 and 2
+    and Figure 1 into ``directed.png`` (``directed-quick.png``) in the folder ``data``, or the current one. A full run
+    that was interrupted is taken up again from ``directed-SEED.checkpoint.jsonl`` there."""
+    with Checkpoint.of("directed", seed, quick, data) as kept:
+
+        def part(key: str, rows: Callable[[], Iterable[Row]]) -> list[Row]:
+            return kept.get(key, lambda: checked_rows(rows()))
+
+        found: dict[str, Any] = {}
+        for name in networks.names():
+            network = _load(name, data)
+            work = Work(network, seed)
+            found[name] = _measure(work, quick, name, kept)
+            yield from _headline(name, found[name])
+            runs = 60 if len(network.domain) < 12 else 15
+            yield from part(f"{name}, against three", lambda n=name, w=network, r=runs: [_against_three(n, w, seed, r)])
+        alarm, sachs = _load("alarm", data), _load("sachs", data)
+        yield from part("gaussian", lambda: _gaussian(alarm, seed, found["alarm"]["uniform@1"], 15))
+        for i in range(2 if quick else 6):
+            yield from part(f"untuned {i}", lambda i=i: [_untuned(seed, i, 15)])
+        for name in networks.names():
+            yield from _paper_tables(name, found[name])
+        yield from part("coverage", lambda: _coverage(Work(_load("asia", data), seed), quick))
+        yield from part("search", lambda: _search(sachs, seed, 3 if quick else 10))
+        yield from part("times", lambda: _times(alarm, seed))
+        on = "child" if quick else "alarm"
+        yield from part("mbi", lambda: _peers(on, _load(on, data), seed))
+        for peer in ("dpmm", "DataSynthesizer"):
+            yield from part(peer, lambda peer=peer: [_synthesizer(peer, Work(sachs, seed), quick)])
+        draw(found, (data or Path.cwd()) / ("directed-quick.png" if quick else "directed.png"), quick)
 
 
 def _load(name: str, data: Path | None) -> BayesianNetwork:
@@ -95,19 +95,20 @@ def _load(name: str, data: Path | None) -> BayesianNetwork:
 # -- measuring -------------------------------------------------------------------------------------------------------
 
 
-def _measure(work: Work, quick: bool) -> dict[str, Any]:
-    """Means over runs for each method and ε; JSON."""
-    epsilons = (1.0, 3.0) if quick else EPSILONS
-    out: dict[str, Any] = {}
-    for method in METHODS:
-        for epsilon in epsilons:
-            small = len(work.network.domain) < 12
-            runs = 15 if small or not quick or (method == "optimal" and epsilon == 1) else 5
-            rows = [_one_run(work, method, PureDP(epsilon), run, queries=10 if quick else 20) for run in range(runs)]
-            out[f"{method}@{epsilon:g}"] = {key: float(np.mean([r[key] for r in rows])) for key in rows[0]} | {
-                "runs": runs
-            }
-    return out
+def _measure(work: Work, quick: bool, name: str, kept: Checkpoint) -> dict[str, Any]:
+    """Means over runs for each method and ε."""
+    small = len(work.network.domain) < 12
+
+    def mean(method: str, epsilon: float) -> dict[str, float]:
+        runs = 15 if small or not quick or (method == "optimal" and epsilon == 1) else 5
+        rows = [_one_run(work, method, PureDP(epsilon), run, queries=10 if quick else 20) for run in range(runs)]
+        return {key: float(np.mean([r[key] for r in rows])) for key in rows[0]} | {"runs": runs}
+
+    return {
+        f"{method}@{epsilon:g}": kept.get(f"{name}, {method}, eps={epsilon:g}", lambda m=method, e=epsilon: mean(m, e))
+        for method in METHODS
+        for epsilon in ((1.0, 3.0) if quick else EPSILONS)
+    }
 
 
 def _one_run(work: Work, method: str, budget: Budget, run: int, queries: int = 20) -> dict[str, float]:
@@ -138,7 +139,8 @@ def _headline(name: str, found: dict[str, Any]) -> Iterator[Row]:
         if "reversed_kl_smoothed" in values:
             yield row("reversed KL, reference mixed with 0.1 % uniform", setting, values["reversed_kl_smoothed"],
                       method=method, runs=values["runs"], **PURE)  # fmt: skip
-        for what, key in (("L1 of any-size marginals", "any_size_l1"), ("L1 of conditionals", "conditional_l1"),
+        for what, key in (("L1 of any-size marginals", "any_size_l1"), ("KL of any-size marginals", "any_size_kl"),
+                          ("L1 of conditionals", "conditional_l1"), ("KL of conditionals", "conditional_kl"),
                           ("L1 of parameters, mean row", "parameter_l1")):  # fmt: skip
             yield row(what, setting, values[key], method=method, runs=values["runs"], **PURE)
 
@@ -163,13 +165,11 @@ def _against_three(name: str, network: BayesianNetwork, seed: int, runs: int) ->
     """
     ours: list[float] = []
     theirs: dict[float, list[float]] = {least: [] for least in FLOORS}
-    families = Families.of(network.domain, network)
     for run in range(runs):
         table = Work(network, seed).table(run)
         exact = NonprivateNetwork(network).fit(ExactCurator(table))
         ours.append(exact.kl(OptimalNetwork(network).fit(Curator(table, budget=PureDP(1)))))
-        curator = Curator(table, budget=PureDP(3))
-        measured = measure_nodes(curator, families, PureDP(3), [1] * len(network.domain), "auto")
+        measured = UniformNetwork(network).measure(Curator(table, budget=PureDP(3)))
         for least in FLOORS:
             model = UniformNetwork(network, least_records=least).estimate(measured, network.domain)
             theirs[least].append(exact.kl(model))
@@ -180,12 +180,43 @@ def _against_three(name: str, network: BayesianNetwork, seed: int, runs: int) ->
                kl=float(np.mean(ours)), reference_kl={f"{k:g}": v for k, v in means.items()}, **PURE)  # fmt: skip
 
 
-def _untuned(seed: int, count: int, runs: int) -> Iterator[Row]:
-    """Random networks that nothing was tuned on."""
-    for i in range(count):
-        network = random_network(10 + 5 * i, max_parents=3, levels=2 + i % 3, concentration=(0.3, 1.0)[i % 2],
-                                 random_state=1000 * seed + i)  # fmt: skip
-        yield _against_three(f"random network {i}, {len(network.domain)} columns", network, seed, runs)
+def _untuned(seed: int, i: int, runs: int) -> Row:
+    """A random network that nothing was tuned on."""
+    network = random_network(10 + 5 * i, max_parents=3, levels=2 + i % 3, concentration=(0.3, 1.0)[i % 2],
+                             random_state=1000 * seed + i)  # fmt: skip
+    return _against_three(f"random network {i}, {len(network.domain)} columns", network, seed, runs)
+
+
+def _coverage(work: Work, quick: bool) -> Iterator[Row]:
+    """What nominal 90 % noise intervals of the default learner cover of its fit to the exact tables."""
+    learner, domain = OptimalNetwork(work.network), work.network.domain
+    runs, hits = (10 if quick else 40), {"marginals of one and two columns": [], "conditionals": []}  # type: ignore[var-annotated]
+    said, seen = [], []
+    for run in range(runs):
+        table = work.table(1000 + run)
+        measured = learner.measure(Curator(table, budget=PureDP(1)))
+        exact = ExactCurator(table).measure(Marginals(domain, measured.cliques))
+        target, model = learner.estimate(exact, domain), learner.estimate(measured, domain)
+        found = noise_intervals(lambda m: learner.estimate(m, domain), measured, model, draws=40, random_state=run)
+        for names in [(n,) for n in domain] + [q for q in work.marginals(run, 30) if len(q) == 2]:
+            hits["marginals of one and two columns"].append(
+                found.marginal(names).covers(target.marginal(names).probabilities).ravel()
+            )
+        for name, given in work.conditions(run, 15):
+            if not found.conditional(name, given).note and target.probability(given) > 0:
+                covered = found.conditional(name, given).covers(target.marginal(name, given).probabilities)
+                hits["conditionals"].append(covered.ravel())
+        for names in work.marginals(run, 10):
+            said.append(found.map_survival(names))
+            seen.append(dict(model.map(names)) == dict(target.map(names)))
+    setting = "asia, eps=1, nominal 0.9"
+    for what, covered in hits.items():
+        # The cells of one run are right or wrong together: a quick run is too short for a verdict.
+        yield row(f"coverage of {what}", setting, np.concatenate(covered).mean(), better="higher",
+                  target=None if quick else 0.85, reference=0.9, reference_name="nominal", runs=runs,
+                  **PURE)  # fmt: skip
+    yield row("MAP answers as on exact tables", setting, np.mean(seen), better="higher", reference=np.mean(said),
+              reference_name="survival that the intervals say", runs=runs, **PURE)  # fmt: skip
 
 
 def _paper_tables(name: str, found: dict[str, Any]) -> Iterator[Row]:
@@ -278,15 +309,13 @@ def _mbi(name: str, work: Work, runs: int = 2) -> Row:
     domain = work.network.domain
     learner = OptimalNetwork(work.network)
     families = learner.families(domain)
-    query = Marginals(domain, families.maximal)
     estimator = mbi.estimation.MirrorDescent()
     peer_domain = mbi.Domain(domain.names, domain.shape)
     ours, theirs, seconds = [], [], []
     for run in range(runs):
         table = work.table(run)
         exact = NonprivateNetwork(work.network).fit(ExactCurator(table))
-        curator = Curator(table, budget=PureDP(1))
-        measured = curator.measure(query, weights=list(allocate(query, curator.unit, PureDP(1)).weights))
+        measured = learner.measure(Curator(table, budget=PureDP(1)))
         begun = time.perf_counter()
         ours.append(exact.kl(learner.estimate(measured, domain)))
         middle = time.perf_counter()
@@ -308,11 +337,29 @@ def _mbi(name: str, work: Work, runs: int = 2) -> Row:
 def _synthesizer(peer: str, work: Work, quick: bool) -> Row:
     """PrivBayes of a peer against our private search, graph and tables both learned: L1 to the records' own tables.
 
-    The peers pin other versions of what we need, so they run in an interpreter of their own, named by DISCREET_PEERS.
+    The peers pin other versions of what we need, so they run in an interpreter of their own: the one that the variable
+    DISCREET_PEERS names, or else one in a temporary folder that they are installed into.
     """
-    python = os.environ.get("DISCREET_PEERS")
-    if quick or not python:
-        return _skipped(peer, "it takes minutes" if quick else "set DISCREET_PEERS to a Python that has it")
+    if quick:
+        return _skipped(peer, "it takes minutes")
+    with tempfile.TemporaryDirectory() as folder:
+        python = os.environ.get("DISCREET_PEERS") or _installed(peer, folder)
+        return _skipped(peer, "it cannot be installed here") if python is None else _against(peer, work, python)
+
+
+def _installed(peer: str, folder: str) -> str | None:
+    """A Python of its own with the peer, or None."""
+    python = str(Path(folder) / "bin" / "python")
+    for call in ([sys.executable, "-m", "venv", folder], [python, "-m", "pip", "install", "-q", peer, "pandas"]):
+        try:
+            if subprocess.run(call, capture_output=True, check=False, timeout=900).returncode:
+                return None
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+    return python
+
+
+def _against(peer: str, work: Work, python: str) -> Row:
     budget: Budget = ApproxDP(1, 1e-6) if peer == "dpmm" else PureDP(1)
     domain = work.network.domain
     codes = work.codes(0)
@@ -341,31 +388,3 @@ def _synthesizer(peer: str, work: Work, quick: bool) -> Row:
     theirs = [np.abs(frequencies(synthetic, q) - frequencies(codes, q)).sum() for q in questions]
     return row("marginal L1, graph searched too", f"sachs, {budget}", np.mean(ours), reference=np.mean(theirs),
                reference_name=f"{peer}, PrivBayes, 50,000 records", method="searched", runs=1)  # fmt: skip
-
-
-# -- figures -----------------------------------------------------------------------------------------------------------
-
-
-def draw(found: dict[str, Any], path: Path) -> None:
-    """Figure 1 of the paper: errors of parameters, marginals and conditionals over ε for sachs and child."""
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError:
-        return
-    figure, axes = plt.subplots(2, 4, figsize=(15, 6), constrained_layout=True)
-    keys = ("kl", "parameter_l1", "any_size_l1", "conditional_l1")
-    for line, name in zip(axes, ("sachs", "child"), strict=True):
-        for ax, key in zip(line, keys, strict=True):
-            for method in METHODS:
-                points = [
-                    (e, found[name][f"{method}@{e:g}"][key]) for e in EPSILONS if f"{method}@{e:g}" in found[name]
-                ]
-                ax.semilogy(*zip(*points, strict=True), marker="o", label=method)
-            ax.set_title(f"{name}: {key.replace('_', ' ')}")
-            ax.set_xlabel("ε")
-    axes[0, 0].legend()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)

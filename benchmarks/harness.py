@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from discreet import __version__
 from discreet.errors import InputError
 from discreet.io.atomic import write_atomically
 
@@ -116,20 +118,76 @@ def ratio(ours: Callable[[], object], reference: Callable[[], object], *, repeat
     return statistics.median(seconds(ours, repeat=1) / seconds(reference, repeat=1) for _ in range(repeat))
 
 
-class Resumable:
-    """Results of parts that were finished before, kept in a file, so that a long run can be taken up again."""
+# -- long runs ---------------------------------------------------------------------------------------------------------
 
-    def __init__(self, path: Path | None) -> None:
+
+class Checkpoint:
+    """Finished parts of a long run, one JSON line each: an interrupted run is taken up where it stopped.
+
+    ::
+
+        def run(quick=False, seed=0, data=None):
+            with Checkpoint.of("directed", seed, quick, data) as kept:   # a quick run keeps nothing
+                for name in NETWORKS:
+                    found = kept.get(f"{name}, eps=1", lambda name=name: measure(name))   # computed once; must be JSON
+                    yield row(...)
+
+    A line is appended and flushed as soon as its part is done; a line that a crash cut short is computed again. When
+    the ``with`` block ends without an error the file is removed: the next run measures afresh. The first line says what
+    the file is of, and another benchmark, seed or version refuses it.
+    """
+
+    def __init__(self, path: Path | None, **of: Any) -> None:
         self.path = path
-        self.done: dict[str, Any] = json.loads(path.read_text()) if path is not None and path.exists() else {}
+        self.done: dict[str, Any] = {}
+        self._of = {"of": {**of, "version": __version__}}
+        if path is not None and path.exists():
+            self._read(path)
+
+    @classmethod
+    def of(cls, name: str, seed: int, quick: bool, data: Path | None) -> Checkpoint:
+        """The file of a full run, ``NAME-SEED.checkpoint.jsonl`` in the folder ``data`` or the current one."""
+        path = None if quick else (data or Path.cwd()) / f"{name}-{seed}.checkpoint.jsonl"
+        return cls(path, benchmark=name, seed=seed)
 
     def get(self, key: str, work: Callable[[], Any]) -> Any:
         """The result for this key, computed once. It must be JSON."""
         if key not in self.done:
-            self.done[key] = work()
-            if self.path is not None:
-                write_atomically(self.path, [json.dumps(self.done).encode()])
+            result = work()
+            self._append({"key": key, "result": result})
+            self.done[key] = result
         return self.done[key]
+
+    def _append(self, line: dict[str, Any]) -> None:
+        if self.path is not None:
+            first = [] if self.path.exists() else [self._of]
+            with self.path.open("a", encoding="utf-8") as stream:
+                stream.writelines(json.dumps(each) + "\n" for each in (*first, line))
+                stream.flush()
+                os.fsync(stream.fileno())
+
+    def _read(self, path: Path) -> None:
+        *whole, cut = path.read_text(encoding="utf-8").split("\n")  # every complete line ends in a line break
+        if not whole and not json.dumps(self._of).startswith(cut):
+            whole = [cut]  # not the beginning of one of ours
+        try:
+            first, *lines = [json.loads(line) for line in whole] or [self._of]
+            self.done = {line["key"]: line["result"] for line in lines}
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{path} is no checkpoint of a benchmark; remove it to begin afresh") from None
+        if first != self._of:
+            raise InputError(f"{path} is of another run ({first} instead of {self._of}); remove it to begin afresh")
+        if not whole:
+            path.unlink()
+        elif cut:
+            write_atomically(path, [line.encode() + b"\n" for line in whole])
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, failure: object, *_: object) -> None:
+        if failure is None and self.path is not None:
+            self.path.unlink(missing_ok=True)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.done)

@@ -22,7 +22,7 @@ MAY_IMPORT = {
                          {"privacy": "tables.base"}),
     "noise":            (["privacy.mechanisms"],                  ["privacy", "audit"], {}),
     "curator":          (["privacy.curator"],                     ["privacy", "audit", "cli", "estimators",
-                                                                   "estimation", "report"], {}),
+                                                                   "estimation", "report", "research"], {}),
     "opendp":           (["opendp"],                              ["privacy"], {}),
     "frames":           (["narwhals", "pandas", "polars", "pyarrow", "pyspark", "duckdb"],
                                                                   ["tables", "encoding", "frames", "models",

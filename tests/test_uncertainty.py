@@ -22,22 +22,28 @@ from discreet.models import BayesianNetwork
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
-from discreet.uncertainty import Interval, coverage, noise_intervals, simulated_noise
+from discreet.uncertainty import (
+    Interval,
+    NoiseIntervals,
+    Survival,
+    _with_counts,
+    coverage,
+    noise_intervals,
+    simulated_noise,
+)
 
 
 def _case(network: BayesianNetwork, n: int, budget: Budget, seed: int, learner=None):
     """A fitted model, its measurements, and the target: the same estimator on the exact tables."""
     learner = learner or OptimalNetwork(network)
     table = table_of(network, n, seed)
-    query = Marginals(network.domain, learner.families(network.domain).maximal)
-    measured = Curator(table, budget=budget).measure(query)
-    exact = ExactCurator(table).measure(query)
-    items = [Measurement(m.label, e.counts, m.noise, m.domain, m.clique) for m, e in zip(measured, exact, strict=True)]
+    measured = learner.measure(Curator(table, budget=budget))
+    exact = ExactCurator(table).measure(Marginals(network.domain, [m.clique for m in measured]))
 
     def refit(measurements: Measurements) -> BayesianNetwork:
         return learner.estimate(measurements, network.domain)
 
-    return refit, measured, refit(measured), refit(Measurements(items, measured.release))
+    return refit, measured, refit(measured), refit(exact)
 
 
 @pytest.mark.chance
@@ -47,7 +53,8 @@ def _case(network: BayesianNetwork, n: int, budget: Budget, seed: int, learner=N
     ids=["small", "asia", "sachs"],
 )
 def test_coverage_of_marginals_and_conditionals(name: str, budget: Budget, runs: int) -> None:
-    """Nominal 90 %; the runs are few, so the test allows 82–97 %. Half as wide must fall short."""
+    """Nominal 90 % of the fit to exact tables; the runs are few, so the test allows 82–97 %. Half as wide must fall
+    short. (85–95 % was measured with more runs: docs/directed.md.)"""
     network = small_network() if name == "small" else networks.load(name)
     domain = network.domain
     intervals, targets = [], []
@@ -74,6 +81,91 @@ def test_more_budget_means_narrower_intervals() -> None:
         found = noise_intervals(refit, measured, model, draws=30, random_state=0).marginal("c")
         widths.append(float((found.upper - found.lower).mean()))
     assert widths[1] < widths[0] / 4
+
+
+@pytest.mark.chance
+def test_survival_is_calibrated() -> None:
+    """How often the answer survives fresh noise on the exact tables, on the average over questions and runs, is what
+    the simulation from the noisy tables says. Measured differences: .002 to .05."""
+    network = networks.load("asia")
+    names = network.domain.names
+    said, seen = [], []
+    for run in range(6):
+        refit, measured, model, _ = _case(network, 2000, PureDP(0.1), run)
+        found = noise_intervals(refit, measured, model, draws=25, random_state=run)
+        exact = ExactCurator(table_of(network, 2000, run)).measure(Marginals(network.domain, measured.cliques))
+        rng = np.random.default_rng(run)
+        fresh = [refit(_with_counts(measured, [m.values for m in exact], rng)) for _ in range(25)]
+        for a, b in zip(names, names[3:], strict=False):
+            said.append(found.map_survival([a, b]))
+            answer = dict(model.map([a, b]))
+            seen.append(np.mean([dict(m.map([a, b])) == answer for m in fresh]))
+    assert abs(np.mean(said) - np.mean(seen)) < 0.15
+    assert min(said) < 0.95  # some answers are doubtful at this budget, and it says so
+
+
+def test_questions_in_words() -> None:
+    network = small_network()
+    refit, measured, model, _ = _case(network, 5000, PureDP(1), 3)
+    found = noise_intervals(refit, measured, model, draws=20, random_state=0)
+    answer = found.ask("P(c | a=0)")
+    assert isinstance(answer, Interval) and answer.answer is not None
+    assert np.array_equal(answer.lower, found.conditional("c", {"a": 0}).lower)
+    assert np.array_equal(answer.estimate, model.ask("P(c | a=0)").probabilities)
+    assert repr(answer).startswith("P(c | a=0), 90% intervals for privacy noise") and "beware" not in repr(answer)
+    frame = answer.to_frame()
+    assert list(frame.columns) == ["c", "estimate", "lower", "upper"] and len(frame) == 2
+    one = found.ask("P(c=1 | a=0)")
+    assert isinstance(one, Interval) and float(one.lower) <= float(one.estimate) <= float(one.upper)
+    most = found.ask("MAP(a, b | c=1)")
+    assert isinstance(most, Survival) and dict(most.assignment) == dict(model.ask("MAP(a, b | c=1)"))
+    assert 0 <= most.survival <= 1 and "survives fresh noise" in repr(most)
+    with pytest.raises(InputError, match="did you mean"):
+        found.ask("P(c | aa=0)")
+
+
+def test_conditions_that_noise_hides_are_noted() -> None:
+    """Five records of a thousand have the rare value; at ε = 0.1 the noise of a cell is some hundred."""
+    domain = Domain.of({"rare": ["yes", "no"], "x": 2})
+    tables = {"rare": np.array([0.005, 0.995]), "x": np.array([[0.9, 0.1], [0.3, 0.7]])}
+    network = BayesianNetwork(domain, {"x": ("rare",)}, tables)
+    refit, measured, model, _ = _case(network, 1000, PureDP(0.1), 0)
+    found = noise_intervals(refit, measured, model, draws=5, random_state=0)
+    note = NoiseIntervals(network, network, (network,), 0.9, None, 1000.0, 14.0).ask("P(x | rare=yes)").note
+    assert "only some 5 records" in note and "too narrow" in note
+    assert not NoiseIntervals(network, network, (network,), 0.9, None, 1000.0, 14.0).ask("P(x | rare=no)").note
+    assert found.ask("P(x)").note == ""
+
+
+def test_a_model_of_something_else_is_refused() -> None:
+    network = small_network()
+    refit, measured, model, _ = _case(network, 500, PureDP(1), 3)
+    _, _, other, _ = _case(network, 500, PureDP(1), 4)
+    with pytest.raises(InputError, match="not what refit makes"):
+        noise_intervals(refit, measured, other)
+    with pytest.raises(InputError, match="another graph"):
+        noise_intervals(refit, measured, networks.load("asia"))
+    with pytest.raises(InputError, match="not what refit makes"):
+        noise_intervals(OptimalNetwork(network, fit_steps=0).estimate, measured, model)
+    noise_intervals(OptimalNetwork(network).estimate, measured, model, draws=2)
+    with pytest.raises(InputError, match=r"learner\.estimate"):
+        noise_intervals(measured, refit, model)
+
+
+@pytest.mark.chance
+def test_bias_of_smoothing_counts() -> None:
+    """Rows that are smoothed far from what the tables say have wider intervals than the spread of refits alone."""
+    network = networks.load("sachs")
+    refit, measured, model, _ = _case(network, 2000, PureDP(0.3), 0)
+    found = noise_intervals(refit, measured, model, draws=15, random_state=0)
+    assert found.exact is not None
+    spread = NoiseIntervals(found.model, found.centre, found.draws, found.level)
+
+    def widths(intervals: NoiseIntervals) -> float:
+        sizes = [intervals.of(lambda m, n=n: m.tables[n]) for n in network.domain]
+        return float(np.mean([np.mean(i.upper - i.lower) for i in sizes]))
+
+    assert widths(found) > 1.05 * widths(spread)
 
 
 @pytest.mark.chance
@@ -116,10 +208,7 @@ def test_the_papers_method_gets_intervals_too() -> None:
     """The interface takes any estimator; here one that measures two tables a node."""
     network = small_network()
     learner = UniformNetwork(network)
-    curator = Curator(table_of(network, 5000, 0), budget=PureDP(1))
-    from discreet.estimation.compute_parameters import measure_nodes
-
-    measured = measure_nodes(curator, learner.families(network.domain), PureDP(1), [1] * 4, "auto")
+    measured = learner.measure(Curator(table_of(network, 5000, 0), budget=PureDP(1)))
     model = learner.estimate(measured, network.domain)
     found = noise_intervals(lambda m: learner.estimate(m, network.domain), measured, model, draws=20, random_state=0)
     interval = found.marginal("d")

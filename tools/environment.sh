@@ -49,3 +49,13 @@ install_into_environment() {
     "$root/.venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --editable "$target"
   fi
 }
+
+# The pages are tested in a real Chromium, from Debian's packages. Where it may not be installed, those tests are skipped loudly.
+ensure_browser() {
+  command -v chromium >/dev/null 2>&1 && command -v chromedriver >/dev/null 2>&1 && return 0
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    echo "Installing chromium for the tests of the pages (once, about a minute) …" >&2
+    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium chromium-driver; } >/dev/null 2>&1 && return 0
+  fi
+  echo "There is no chromium with chromedriver here and it cannot be installed: the tests of the pages will be skipped." >&2
+}

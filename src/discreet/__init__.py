@@ -17,8 +17,19 @@ if TYPE_CHECKING:
     from .domain import Attribute as Attribute
     from .domain import Domain as Domain
     from .errors import DiscreetError as DiscreetError
+    from .estimation.binary_learner import BinaryMRFLearner as BinaryMRFLearner
+    from .estimation.ising_learner import IsingLearner as IsingLearner
+    from .estimation.network_search import SearchedNetwork as SearchedNetwork
     from .estimation.noise_aware import NoiseAwareField as NoiseAwareField
     from .estimation.optimal import OptimalNetwork as OptimalNetwork
+    from .estimation.pairwise_learner import PairwiseLearner as PairwiseLearner
+    from .estimation.recipe import Recipe as Recipe
+    from .estimation.recipe import learn as learn
+    from .estimation.structure.learner import StructureLearner as StructureLearner
+    from .estimation.structure.selected_edges import SelectedEdges as SelectedEdges
+    from .estimation.structure.stable_edges import StableEdges as StableEdges
+    from .estimators import PrivateGraphicalModel as PrivateGraphicalModel
+    from .estimators import PrivateLogisticRegression as PrivateLogisticRegression
     from .io.interchange import open_model as open_model
     from .measurement import Measurement as Measurement
     from .measurement import Measurements as Measurements
@@ -35,16 +46,27 @@ if TYPE_CHECKING:
     from .privacy.ledger import Ledger as Ledger
     from .privacy.query import Marginals as Marginals
     from .privacy.unit import PrivacyUnit as PrivacyUnit
+    from .release import Release as Release
     from .schema import load_schema as load_schema
     from .schema import save_schema as save_schema
     from .tables.encode import encode as encode
+    from .tables.open import open_table as open_table
     from .uncertainty import noise_intervals as noise_intervals
 
 _HOMES = {
     "domain": ("Attribute", "Domain"),
     "errors": ("DiscreetError",),
+    "estimation.binary_learner": ("BinaryMRFLearner",),
+    "estimation.ising_learner": ("IsingLearner",),
+    "estimation.network_search": ("SearchedNetwork",),
     "estimation.noise_aware": ("NoiseAwareField",),
     "estimation.optimal": ("OptimalNetwork",),
+    "estimation.pairwise_learner": ("PairwiseLearner",),
+    "estimation.recipe": ("Recipe", "learn"),
+    "estimation.structure.learner": ("StructureLearner",),
+    "estimation.structure.selected_edges": ("SelectedEdges",),
+    "estimation.structure.stable_edges": ("StableEdges",),
+    "estimators": ("PrivateGraphicalModel", "PrivateLogisticRegression"),
     "io.interchange": ("open_model",),
     "measurement": ("Measurement", "Measurements"),
     "models.bayesian": ("BayesianNetwork",),
@@ -58,8 +80,10 @@ _HOMES = {
     "privacy.ledger": ("Ledger",),
     "privacy.query": ("Marginals",),
     "privacy.unit": ("PrivacyUnit",),
+    "release": ("Release",),
     "schema": ("load_schema", "save_schema"),
     "tables.encode": ("encode",),
+    "tables.open": ("open_table",),
     "uncertainty": ("noise_intervals",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -1,4 +1,4 @@
-"""The demonstration: the smallest honest release, on patients who need no protection because they do not exist."""
+"""The demonstration: a whole release, on patients who need no protection because they do not exist."""
 
 from __future__ import annotations
 
@@ -9,67 +9,91 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from . import networks
 from .domain import Domain
 from .errors import FileFormatError, InputError
 from .io.atomic import write_atomically
-from .measurement import Measurements
 from .models import Records
+from .release import Release
 from .schema import save_schema
 
 Run = Callable[[Sequence[str]], int]
 
-TABLE = ("smoke", "lung")
+QUESTIONS = (
+    ("P(lung=yes | smoke=yes)", {"lung": "yes"}, {"smoke": "yes"}),
+    ("P(dysp=yes | bronc=yes)", {"dysp": "yes"}, {"bronc": "yes"}),
+    ("P(either=yes | xray=yes)", {"either": "yes"}, {"xray": "yes"}),
+)
 EPSILON, TOTAL = "1", "3"
 _SEED = 1988  # of the synthetic patients only; noise is never seeded
+_DRAWS = 40
 _MANIFEST = ".discreet-demo.json"
-_FILES = ("patients.csv", "schema.toml", "ledger.db", "tables.zip")
+_FILES = (
+    "patients.csv", "draft.toml", "schema.toml", "graph.txt", "ledger.db", "model.zip", "synthetic.csv", "report.html",
+)  # fmt: skip
 
 
-def play(directory: Path, people: int, run: Run) -> int:
-    """Play the demonstration in a folder; ``run`` runs a command line in this process and returns its exit code."""
+def play(directory: Path, people: int, run: Run, commands: Sequence[str] = ()) -> int:
+    """Play the demonstration in a folder.
+
+    ``run`` runs a command line in this process and returns its exit code; ``commands`` are those that there are.
+    """
     if people < 1:
         raise InputError(f"a demonstration needs at least one patient, got {people}")
     _prepare(directory)
-    data, schema, ledger, tables = (directory / name for name in _FILES)
+    at = {name: str(directory / name) for name in _FILES}
 
     print("A demonstration. The patients are synthetic, drawn from the textbook network 'asia' (Lauritzen and")
-    print("Spiegelhalter, 1988); pretend that they are real, and that only the schema is publicly known.\n")
+    print("Spiegelhalter, 1988); pretend that they are real, and that only the questionnaire is publicly known.\n")
     network = networks.load("asia")
     patients = network.sample(people, random_state=_SEED)
-    patients.to_csv(data)
+    patients.to_csv(at["patients.csv"])
+    print(f"  {at['patients.csv']}  the private rows")
+
+    if code := _step("A first schema, drafted from the data. It marks what it learned by looking at them:",
+                     ["schema", "draft", at["patients.csv"], "-o", at["draft.toml"]], run):  # fmt: skip
+        return code
     # An answer that is absent or none of these must not count as a disease.
     public = Domain(tuple(replace(question, outside="no") for question in network.domain.attributes))
-    save_schema(public, schema)
-    print(f"  {data}  the private rows")
-    print(f"  {schema}   the public schema: yes/no questions, known without looking at any patient\n")
+    save_schema(public, at["schema.toml"])
+    arrows = "".join(f"{parent} -> {child}\n" for parent, child in network.edges)
+    write_atomically(Path(at["graph.txt"]), [f"# What doctors know about what causes what.\n{arrows}".encode()])
+    print(
+        "\nPeeked levels are not protected. So the draft is replaced by what the questionnaire says, which is public:"
+    )
+    print(f"  {at['schema.toml']}  the schema: eight questions, answered yes or no")
+    print(f"  {at['graph.txt']}  a graph that experts drew without looking (leave it out, and one is found privately)")
 
-    table = ",".join(TABLE)
-    asked = ["measure", str(data), "--schema", str(schema), "--table", table, "--epsilon", EPSILON]
-    steps: list[tuple[str, list[str]]] = [
-        ("What is publicly known:", ["schema", "show", str(schema)]),
-        ("What would be spent, and what errors to expect. No row is read:", [*asked, "--plan"]),
+    asked = [at["patients.csv"], "--schema", at["schema.toml"], "--graph", at["graph.txt"], "--epsilon", EPSILON]
+    steps = [
+        ("What would be spent on what, and what errors to expect. No row is read:", ["plan", *asked]),
         ("A ledger: what all releases from these patients may cost together.",
-         ["ledger", "create", str(ledger), "--epsilon", TOTAL]),
-        ("The release. The spend is on the disk before noise is drawn:",
-         [*asked, "--ledger", str(ledger), "-o", str(tables)]),
+         ["ledger", "create", at["ledger.db"], "--epsilon", TOTAL]),
+        ("The fit. The spend is on the disk before noise is drawn:",
+         ["fit", *asked, "--ledger", at["ledger.db"], "-o", at["model.zip"], "--no-plan"]),
+        ("Three questions to the model. ± says how far the privacy noise can have moved an answer:",
+         ["query", at["model.zip"], *(question for question, _, _ in QUESTIONS)]),
     ]  # fmt: skip
     for text, arguments in steps:
-        code = _step(text, arguments, run)
-        if code:
+        if code := _step(text, arguments, run):
             return code
-    _beside_the_truth(tables, patients)
-    for text, arguments in (
-        ("What was spent, and what is left:", ["ledger", "show", str(ledger)]),
-        ("Anybody can check the released file:", ["verify", str(tables)]),
-    ):
-        code = _step(text, arguments, run)
-        if code:
+    _beside_the_truth(Path(at["model.zip"]), patients)
+    steps = [
+        ("Synthetic records, as many as you like; they cost nothing:",
+         ["sample", at["model.zip"], "-n", str(people), "-o", at["synthetic.csv"]]),
+        ("Anybody can check the released file:", ["verify", at["model.zip"]]),
+        ("What was spent, and what is left:", ["ledger", "show", at["ledger.db"]]),
+    ]  # fmt: skip
+    if "report" in commands:
+        report = ["report", at["model.zip"], "-o", at["report.html"]]
+        steps.insert(1, ("A report for people, one page that needs no network:", report))
+    for text, arguments in steps:
+        if code := _step(text, arguments, run):
             return code
-    print(f"\nThe files are in {directory.resolve()}. {tables.name} can be published; {data.name} is private; keep")
-    print(f"{ledger.name}, which remembers what was spent. Spent here: ε = {EPSILON} of {TOTAL}.")
+    print(f"\nThe files are in {directory.resolve()}. model.zip and synthetic.csv can be published; patients.csv is")
+    print(f"private; keep ledger.db, which remembers what was spent. Spent here: ε = {EPSILON} of {TOTAL}.")
+    if "report" in commands:
+        print(f"Open the report in a browser: {Path(at['report.html']).resolve()}")
     return 0
 
 
@@ -87,24 +111,31 @@ def program() -> str:
     return "./discreet" if Path.cwd() == root else str(script)
 
 
-def _beside_the_truth(tables: Path, patients: Records) -> None:
-    """The released table beside the exact one, which may be shown for one reason only: the patients do not exist."""
-    released = Measurements.load(tables).table(TABLE)
-    clique = released.clique or ()
-    codes = np.stack([patients.codes[:, patients.domain.index(name)] for name in clique], axis=1)
-    truth = np.zeros(released.counts.shape, dtype=np.int64)
-    np.add.at(truth, tuple(codes.T), 1)
-    lower, upper = released.interval(0.9)
+def _beside_the_truth(file: Path, patients: Records) -> None:
+    """The answers beside the exact ones, which may be shown for one reason only: the patients do not exist."""
+    release = Release.load(file)
+    intervals = release.intervals(draws=_DRAWS)
     print("\nBeside the truth, which can be shown only because these patients are synthetic:\n")
-    widths = [max(len(name), 4) + 2 for name in clique]
-    print("  " + "".join(f"{name:<{w}}" for name, w in zip(clique, widths, strict=True))
-          + f"{'released':>10}{'90 % interval':>18}{'truth':>8}")  # fmt: skip
-    for cell in np.ndindex(truth.shape):
-        labels = [released.domain[name].labels[code] for name, code in zip(clique, cell, strict=True)]
-        interval = f"{lower[cell]:g} … {upper[cell]:g}"
-        inside = "" if lower[cell] <= truth[cell] <= upper[cell] else "   outside, as up to 1 in 10 will be"
-        print("  " + "".join(f"{label:<{w}}" for label, w in zip(labels, widths, strict=True))
-              + f"{released.values[cell]:>10g}{interval:>18}{truth[cell]:>8d}{inside}")  # fmt: skip
+    print(f"  {'question':<26}{'model':>8}{'90 % interval':>19}{'truth':>9}")
+    for question, event, given in QUESTIONS:
+        found = intervals.probability(event, given)
+        lower, upper = float(found.lower), float(found.upper)
+        truth = _share(patients, event, given)
+        inside = "" if lower <= truth <= upper else "   outside, as about 1 in 10 will be"
+        interval = f"{lower:.3f} … {upper:.3f}"
+        print(f"  {question:<26}{float(found.estimate):>8.3f}{interval:>19}{truth:>9.3f}{inside}")
+
+
+def _share(patients: Records, event: dict[str, str], given: dict[str, str]) -> float:
+    """The exact relative frequency among the patients."""
+    both = {**event, **given}
+    counts = patients.counts(list(both))
+    for name in reversed(given):  # the last axes
+        counts = counts[..., patients.domain[name].code(given[name])]
+    joint, condition = counts, float(counts.sum())
+    for name in reversed(event):
+        joint = joint[..., patients.domain[name].code(event[name])]
+    return float(joint) / condition if condition else float("nan")
 
 
 # -- the folder: our own files are replaced, others never ------------------------------------------------------------

@@ -10,12 +10,13 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from .errors import InputError, SchemaError, did_you_mean
+from .errors import WEIGHTS_REFUSED, InputError, SchemaError, did_you_mean
+from .impossible import Rule, checked_rules
 
 Level = str | int | bool
 Clique = tuple[str, ...]
@@ -252,6 +253,8 @@ class Attribute:
         """Read the schema-file form; unknown keys are an error, so that a misspelt one is not silently ignored."""
         known = ("levels", "edges", "missing", "other", "outside", "integer", "peeked")
         for key in entry:
+            if key in ("weight", "weights"):
+                raise SchemaError(f"column {name!r}: {WEIGHTS_REFUSED}")
             if key not in known:
                 raise SchemaError(f"column {name!r}: unknown key {key!r}{did_you_mean(key, known)}")
         for key, kind in (("levels", list), ("edges", list), ("peeked", list), ("missing", str), ("other", str)):
@@ -280,9 +283,13 @@ class Domain:
     >>> domain = Domain.of({"smoke": ["yes", "no"], "visits": 3})
     >>> domain.shape, domain.size(["smoke", "visits"])
     ((2, 3), 6)
+
+    ``impossible`` lists combinations of levels that no record can have (structural zeros): each is a mapping from
+    columns to a level, or to several.
     """
 
     attributes: tuple[Attribute, ...]
+    impossible: tuple[Rule, ...] = ()
     _index: dict[str, int] = field(init=False, repr=False, compare=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -292,6 +299,7 @@ class Domain:
         if (twice := _first_twice(a.name for a in attributes)) is not None:
             raise SchemaError(f"column {twice!r} is declared twice")
         object.__setattr__(self, "_index", index)
+        object.__setattr__(self, "impossible", checked_rules(self.impossible, self.attributes))
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Level] | int | Attribute]) -> Domain:
@@ -346,15 +354,16 @@ class Domain:
 
     def project(self, names: Iterable[str] | str) -> Domain:
         """The domain of these columns, in the order given."""
-        chosen = [names] if isinstance(names, str) else names
-        return Domain(tuple(self.attributes[self.index(n)] for n in chosen))
+        chosen = tuple(self.attributes[self.index(n)] for n in ([names] if isinstance(names, str) else names))
+        return Domain(chosen, self._rules_within({a.name for a in chosen}) if self.impossible else ())
 
     def merge(self, other: Domain) -> Domain:
         """This domain followed by the columns of ``other`` that are new; shared columns must agree."""
         for a in other.attributes:
             if a.name in self and self[a.name] != a:
                 raise SchemaError(f"column {a.name!r} has two different definitions in the domains to be merged")
-        return Domain(self.attributes + tuple(a for a in other.attributes if a.name not in self))
+        rules = (*self.impossible, *(r for r in other.impossible if r not in self.impossible))
+        return Domain(self.attributes + tuple(a for a in other.attributes if a.name not in self), rules)
 
     def clique(self, names: Iterable[str] | str) -> Clique:
         """A set of columns in the order of the domain: the one way to write a clique."""
@@ -363,6 +372,9 @@ class Domain:
         if len(positions) != len(chosen):
             raise InputError(f"a clique names each column once, got {tuple(chosen)}")
         return tuple(self.attributes[i].name for i in positions)
+
+    def _rules_within(self, names: Container[str]) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.impossible if all(name in names for name, _ in rule))
 
     # -- identity ------------------------------------------------------------------------------------------------
 
@@ -373,14 +385,18 @@ class Domain:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema-file form: ``{"version": 1, "columns": {name: {...}}}``."""
-        return {"version": 1, "columns": {a.name: a.to_dict() for a in self.attributes}}
+        out: dict[str, Any] = {"version": 1, "columns": {a.name: a.to_dict() for a in self.attributes}}
+        if self.impossible:
+            out["impossible"] = [{name: list(labels) for name, labels in rule} for rule in self.impossible]
+        return out
 
     @classmethod
     def from_dict(cls, schema: Mapping[str, Any]) -> Domain:
         """Read the schema-file form, checking it as it goes."""
+        known = ("version", "columns", "impossible")
         for key in schema:
-            if key not in ("version", "columns"):
-                raise SchemaError(f"unknown key {key!r} in the schema{did_you_mean(str(key), ('version', 'columns'))}")
+            if key not in known:
+                raise SchemaError(f"unknown key {key!r} in the schema{did_you_mean(str(key), known)}")
         if schema.get("version", 1) != 1:
             raise SchemaError(f"schema version {schema['version']!r} is not known here; this release reads version 1")
         columns = schema.get("columns")
@@ -389,7 +405,8 @@ class Domain:
         for name, entry in columns.items():
             if not isinstance(entry, Mapping):
                 raise SchemaError(f"column {name!r}: expected a [columns.{name}] section, got {type(entry).__name__}")
-        return cls(tuple(Attribute.from_dict(name, entry) for name, entry in columns.items()))
+        attributes = tuple(Attribute.from_dict(name, entry) for name, entry in columns.items())
+        return cls(attributes, schema.get("impossible", ()))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -8,6 +8,7 @@ is private stays out of every message.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ from .domain import Attribute, level_text
 from .errors import InputError, did_you_mean
 
 Codes = NDArray[np.integer[Any]]
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}", re.ASCII)  # as Python spells whole numbers
+_LARGEST_LOOKUP = 1 << 16
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
@@ -128,8 +131,33 @@ def _encode_array(values: Any, attribute: Attribute) -> NDArray[np.int64]:
         raise InputError(f"column {attribute.name!r} must be one-dimensional, got an array of shape {values.shape}")
     if attribute.is_numeric:
         return bin_codes(values.astype(np.float64), attribute)
+    if values.dtype.kind in "iu":
+        return _encode_whole(values, attribute)
     distinct, inverse = np.unique(values, return_inverse=True)
     return np.array([code_of(v, attribute) for v in distinct.tolist()], dtype=np.int64)[inverse]
+
+
+def _encode_whole(values: NDArray[np.integer[Any]], attribute: Attribute) -> NDArray[np.int64]:
+    """Whole numbers under levels: the few that spell one are looked up, all others share a code."""
+    spelled = {0, 1} if attribute.levels and isinstance(attribute.levels[0], bool) else set()
+    spelled |= {int(label) for label in attribute.codes if _WHOLE.fullmatch(label)}
+    limits = np.iinfo(values.dtype)
+    known = sorted(v for v in spelled if limits.min <= v <= limits.max)
+    rest = next(v for v in range(len(spelled) + 1) if v not in spelled)
+    codes = np.array([*(code_of(v, attribute) for v in known), code_of(rest, attribute)], dtype=np.int64)
+    if not known:
+        return np.full(len(values), codes[-1])
+    first, last = known[0], known[-1]
+    numbers = np.array(known, dtype=values.dtype)
+    if last - first >= _LARGEST_LOOKUP:
+        place = np.minimum(np.searchsorted(numbers, values), len(known) - 1)
+        return codes[np.where(numbers[place] == values, place, len(known))]
+    lookup = np.full(last - first + 2, codes[-1])
+    lookup[[v - first for v in known]] = codes[:-1]
+    inside = (values >= numbers[0]) & (values <= numbers[-1])
+    # Differences wrap around where they are outside; those are not looked up.
+    offset = values.astype(np.uint64) - np.uint64(first % 2**64)
+    return lookup[np.where(inside, offset, np.uint64(last - first + 1)).astype(np.intp)]
 
 
 class _Memo(dict[tuple[type, Any], int]):

@@ -38,8 +38,20 @@ class FileFormatError(DiscreetError, ValueError):
     """A file is not what it claims to be: truncated, altered, too large, or of another format."""
 
 
+class EngineError(DiscreetError):
+    """The engine that holds the rows failed: the disk is full, memory is short, a cluster lost its tasks."""
+
+
 class NotAReleaseError(DiscreetError):
     """A value that carries no privacy guarantee was about to be saved or shown as a release."""
+
+
+WEIGHTS_REFUSED = (
+    "survey weights are refused: one record would count as often as its weight says, so the noise would have to grow "
+    "with the largest weight there can be; and weights are computed from other people's answers, so that one person "
+    "would move the records of others, which no noise here covers. Fit without weights, and put what is publicly known "
+    "about the population (say, its shares by age and sex) as [[totals]] with proportions into the schema"
+)
 
 
 def counted(number: int, thing: str) -> str:

@@ -28,6 +28,7 @@ from .io.atomic import write_atomically
 IntArray = NDArray[np.int64]
 Origin = Literal["release", "public", "exact", "research"]
 _ORIGINS = get_args(Origin)
+_SHARE = Fraction(1, 2**40)  # the grid of public proportions
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ class Measurement:
 
     ``counts`` are whole numbers in units of ``grid``; ``values`` are counts × grid. ``clique`` names the columns when
     the table is a contingency table, and is None for other sums. ``origin`` says what kind of truth it is: a paid
-    release, public knowledge, or an exact or research value that must not be published.
+    release, public knowledge, or an exact or research value that must not be published. ``proportions``: a public table
+    of shares instead of counts; learners scale it to the number of records that the noisy tables tell.
     """
 
     label: str
@@ -103,6 +105,7 @@ class Measurement:
     grid: Fraction = Fraction(1)
     origin: Origin = "release"
     cost: Mapping[str, str] = field(default_factory=dict)
+    proportions: bool = False
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts)
@@ -117,30 +120,50 @@ class Measurement:
             raise InputError(f"the origin of a measurement is one of {', '.join(_ORIGINS)}; got {self.origin!r}")
         if self.origin == "release" and self.noise.kind == "none":
             raise InputError(f"{self.label!r} has no noise, so it is no release; is it public knowledge?")
+        if self.proportions and (self.origin != "public" or not self.clique):
+            raise InputError(f"proportions are public knowledge about columns; {self.label!r} is not")
         if self.clique is not None and counts.shape != tuple(self.domain[n].size for n in self.clique):
             raise InputError(f"the table of {self.clique} has the wrong shape {counts.shape}")
 
     @classmethod
-    def public(cls, domain: Domain, clique: Iterable[str], table: Any, *, label: str = "") -> Measurement:
+    def public(
+        cls, domain: Domain, clique: Iterable[str], table: Any = None, *, proportions: Any = None, label: str = ""
+    ) -> Measurement:
         """A table (or, for the empty clique, a total) that is public knowledge: it costs nothing and has no noise.
 
-        The axes of ``table`` are in the order in which ``clique`` names the columns.
+        Learners take ``table``, whole counts of *these* records, for certain, its total included; they refuse one that
+        the noisy tables contradict. What is known of a population (a census) goes into ``proportions`` instead, which
+        say nothing about the number of records. The axes are in the order in which ``clique`` names the columns.
         """
         given = [clique] if isinstance(clique, str) else list(clique)
         columns = domain.clique(given)
-        array = np.asarray(table, dtype=np.float64)
+        if (table is None) == (proportions is None):
+            raise InputError("give a public table either as counts (table) or as shares of one (proportions=…)")
+        try:
+            array = np.asarray(table if proportions is None else proportions, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"the public table of {tuple(given)} does not consist of numbers") from None
         if array.shape != tuple(domain[n].size for n in given):
             raise InputError(f"the public table of {tuple(given)} has the wrong shape {array.shape}")
         array = array.transpose([given.index(n) for n in columns])
-        if not np.all(np.isfinite(array)) or np.any(array != np.rint(array)) or np.any(array < 0):
-            raise InputError(f"a public table holds whole counts, none of them negative; the one of {columns} does not")
+        lawful = bool(np.all(np.isfinite(array)) and np.all(array >= 0))
+        if proportions is None and not (lawful and np.all(array == np.rint(array))):
+            shares = "; shares of one go into proportions=…" if lawful and abs(array.sum() - 1) < 1e-3 else ""
+            raise InputError(
+                f"a public table holds whole counts, none of them negative; the one of {columns} does not{shares}"
+            )
+        if proportions is not None and not (lawful and columns and abs(array.sum() - 1) < 1e-3):
+            raise InputError(f"proportions of columns are not negative and add up to 1; those of {columns} do not")
+        grid = Fraction(1) if proportions is None else _SHARE
         return cls(
             label or f"public {' × '.join(columns) or 'total'}",
-            array.astype(np.int64),
+            np.rint(array if proportions is None else array / array.sum() / float(grid)).astype(np.int64),
             Noise("none"),
             domain,
             clique=columns,
+            grid=grid,
             origin="public",
+            proportions=proportions is not None,
         )
 
     @property
@@ -245,14 +268,16 @@ class Measurements(tuple[Measurement, ...]):
         raise InputError(f"no table of {wanted} was measured; there are {shortened(list(self.cliques), 500)}")
 
     def plus(self, *others: Measurement) -> Measurements:
-        """The same measurements with public tables or totals added. Another release has a statement of its own."""
+        """The same measurements with public tables or totals added, which the statement then names. Another release has
+        a statement of its own."""
         for m in others:
             if m.origin != "public":
                 raise InputError(
                     f"{m.label!r} is not public knowledge but {m.origin!r}: it was paid for elsewhere, and the "
                     "statement here would be false. Keep the two releases apart, or measure both with one curator"
                 )
-        return Measurements((*self, *others), self.release)
+        named = [*self.release.get("public_tables", ()), *(m.label for m in others)]
+        return Measurements((*self, *others), {**self.release, "public_tables": named})
 
     @property
     def is_release(self) -> bool:
@@ -290,6 +315,10 @@ class Measurements(tuple[Measurement, ...]):
 
     def save(self, path: str | Path) -> None:
         """Write a file that can be published. Exact and research values refuse."""
+        write_archive(Path(path), *self.to_archive())
+
+    def to_archive(self) -> tuple[dict[str, Any], dict[str, IntArray]]:
+        """Header and arrays of the file. Exact and research values refuse: whatever has them is no release."""
         self._check_release()
         header = {
             "kind": MEASUREMENTS,
@@ -306,11 +335,12 @@ class Measurements(tuple[Measurement, ...]):
                     "grid": str(m.grid),
                     "origin": m.origin,
                     "cost": dict(m.cost),
+                    **({"proportions": True} if m.proportions else {}),
                 }
                 for m in self
             ],
         }
-        write_archive(Path(path), header, {f"counts{i:05d}": np.asarray(m.counts) for i, m in enumerate(self)})
+        return header, {f"counts{i:05d}": np.asarray(m.counts) for i, m in enumerate(self)}
 
     def _check_release(self) -> None:
         for origin, label in ((m.origin, repr(m.label)) for m in self):
@@ -332,6 +362,14 @@ class Measurements(tuple[Measurement, ...]):
                 "discreet.open_model"
             )
         try:
+            return cls.from_archive(header, arrays)
+        except FileFormatError as error:
+            raise FileFormatError(f"{path} is not a well-formed file of measurements: {error}") from None
+
+    @classmethod
+    def from_archive(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Measurements:
+        """The inverse of :meth:`to_archive`; what is wrong is a :class:`FileFormatError`."""
+        try:
             domain = Domain.from_dict(header["domain"])
             items = [
                 Measurement(
@@ -343,6 +381,7 @@ class Measurements(tuple[Measurement, ...]):
                     grid=Fraction(entry["grid"]),
                     origin=entry["origin"],
                     cost=entry["cost"],
+                    proportions=entry.get("proportions", False) is True,
                 )
                 for i, entry in enumerate(header["measurements"])
             ]
@@ -350,8 +389,8 @@ class Measurements(tuple[Measurement, ...]):
             if not loaded.is_release:
                 raise ValueError("it does not claim to be a release")
             return loaded
-        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
-            raise FileFormatError(f"{path} is not a well-formed file of measurements: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError) as error:
+            raise FileFormatError(str(error)) from None
 
     def __repr__(self) -> str:
         return "Measurements(\n" + "".join(f"  {m!r},\n" for m in self) + ")"

@@ -39,3 +39,31 @@ def track(items: Iterable[T], total: int, label: str) -> Iterator[T]:
         yield item
     if listener is not None:
         listener(label, total, total)
+
+
+class Hundredths:
+    """Progress of work whose amount is private: what part of it is done, and nothing else.
+
+    Every listener hears 0, 1, …, 100, each once, however many rows there are; only when is not fixed.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._listener = _listener.get()
+        self._label, self._next = label, 0
+
+    def __bool__(self) -> bool:
+        return self._listener is not None
+
+    def reached(self, hundredths: int) -> None:
+        while self._listener is not None and self._next <= min(hundredths, 100):
+            self._next += 1
+            self._listener(self._label, self._next - 1, 100)
+
+
+def in_hundredths(items: Iterable[T], total: int, label: str) -> Iterator[T]:
+    """As :func:`track`, for work whose amount is private."""
+    progress = Hundredths(label)
+    for done, item in enumerate(items):
+        progress.reached(100 * done // total)
+        yield item
+    progress.reached(100)

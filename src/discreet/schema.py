@@ -19,10 +19,12 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from .domain import Attribute, Domain, Level
-from .errors import FileFormatError, SchemaError
+from .errors import FileFormatError, InputError, SchemaError
+from .impossible import Rule
 from .io.atomic import PathLike, write_atomically
 from .io.limits import DEFAULT_LIMITS
 from .io.reading import read_text
+from .measurement import Measurement
 
 _HEADER = """\
 # What is publicly known about the columns, before anybody looks at the rows. Edit freely; the order is kept.
@@ -36,6 +38,9 @@ _HEADER = """\
 #                                 nearest bin
 #   integer = true                for numbers: they are whole
 #   peeked  = ["levels"]          which of levels, edges and missing were learned by looking at private data
+#
+# After the columns: [[impossible]] with age = "[0, 18)", married = "yes" for combinations that no record can have;
+# [[totals]] with columns = ["sex"], counts = [4012, 3988] for counts that are public knowledge.
 #
 # Every value counts somewhere. An unlisted one counts as `outside`, which is `other` if there is one, else for
 # numbers the nearest bin, else `missing`, else THE FIRST LEVEL. An absent one counts as `missing` if there is one,
@@ -80,12 +85,42 @@ def parse_schema(text: str, source: str = "schema") -> Domain:
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"{source}: this is not valid TOML: {error}") from None
     try:
+        if not isinstance(document.pop("totals", []), list):
+            raise SchemaError("totals are written as [[totals]], in double brackets")
         return Domain.from_dict(document)
     except SchemaError as error:
         culprit = _culprit(document)
         line = _section_lines(text).get(culprit) if culprit is not None else None
         where = source if line is None else f"{source}, line {line}"
         raise SchemaError(f"{where}: {error}{_dotted_name_hint(document, culprit)}") from None
+
+
+def load_totals(path: PathLike, domain: Domain) -> tuple[Measurement, ...]:
+    """The public totals of a schema file: tables of counts that everybody knows, such as a census by age and sex.
+
+        [[totals]]
+        columns = ["sex"]
+        counts = [4012, 3988]        # in the order of the levels; nested lists for several columns
+
+    With ``columns = []`` and one number it is the number of records. ``proportions`` instead of ``counts`` are shares
+    of a population, which say nothing about the number of records.
+    """
+    shown = os.fspath(path)
+    document = tomllib.loads(read_text(path, DEFAULT_LIMITS))
+    found = []
+    for number, entry in enumerate(document.get("totals", ()), start=1):
+        where = f"{shown}: [[totals]] number {number}"
+        if not isinstance(entry, dict) or set(entry) not in ({"columns", "counts"}, {"columns", "proportions"}):
+            raise SchemaError(f"{where} has the keys columns and counts, or columns and proportions, and no others")
+        columns = entry["columns"]
+        if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+            raise SchemaError(f"{where}: columns must be a list of names")
+        try:
+            shares = entry.get("proportions")
+            found.append(Measurement.public(domain, columns, entry.get("counts"), proportions=shares))
+        except (InputError, ValueError, TypeError) as error:
+            raise SchemaError(f"{where}: {error}") from None
+    return tuple(found)
 
 
 def save_schema(domain: Domain, path: PathLike, comments: Mapping[str, str] | None = None) -> None:
@@ -102,6 +137,7 @@ def schema_text(domain: Domain, comments: Mapping[str, str] | None = None) -> st
             parts[-1].encode("utf-8")
         except UnicodeEncodeError:
             raise SchemaError(f"column {attribute.name!r}: a name or level is not valid Unicode") from None
+    parts += [_rule(rule) for rule in domain.impossible]
     return "\n".join(parts)
 
 
@@ -142,6 +178,12 @@ def _section(attribute: Attribute, comment: str) -> str:
             line += f"  # {_PEEKED_MARK}"
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def _rule(rule: Rule) -> str:
+    return (
+        "\n".join(["[[impossible]]", *(f"{_key(n)} = {_value(list(labels), len(n) + 3)}" for n, labels in rule)]) + "\n"
+    )
 
 
 def _key(name: str) -> str:

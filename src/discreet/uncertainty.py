@@ -2,13 +2,15 @@
 
 Parametric bootstrap. The noise is public: its distribution and scale are part of every measurement. So take tables that
 are as near to the exact ones as the noisy ones tell (consistent, and projected to non-negative counts), add fresh noise
-of the same kind, refit with the same estimator, and see how far the answers move from what the estimator makes of those
-tables without fresh noise. That movement imitates how far the real answer moved from its target. The half-width is the
-root mean square of the moves times the normal quantile: it counts the estimator's bias as well as its spread, and needs
-fewer draws than quantiles of the moves do.
+of the same kind, refit with the same estimator, and see how far the answers are from what the estimator makes of those
+tables when they are exact. That imitates how far the real answer is from its target. The half-width is the root mean
+square of the distances times the normal quantile: it counts the bias of an estimator that smooths as well as its
+spread, and needs fewer draws than quantiles do.
 
-*Target of an interval*: the answer of the same estimator on the exact tables. The intervals are about privacy noise;
-they do not speak of the sampling of the records, nor of a graph that is wrong.
+*Target of an interval*: the answer of the same estimator on the exact tables, bias included. The intervals are about
+privacy noise; they do not speak of the sampling of the records, nor of a graph that is wrong. Where a condition has
+fewer records than noise hides, the answer may rest on what is typical of other rows, and the interval says so in its
+``note``: such intervals are too narrow (docs/directed.md has the figures).
 
 All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 """
@@ -16,17 +18,21 @@ All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import DiscreetError, InputError
+from . import language
+from .arguments import shortened
+from .errors import DiscreetError, EvidenceError, InputError
 from .estimation.consistency import consistent, estimated_total
 from .estimation.projection import project_table
+from .frames import frame_of, free_name
 from .measurement import Measurement, Measurements, Noise
+from .models.answer import Answer, Assignment
 from .models.base import Model
 from .models.records import RandomState
 from .progress import track
@@ -34,25 +40,72 @@ from .progress import track
 Array = NDArray[np.float64]
 Refit = Callable[[Measurements], Model]
 Expected = Callable[[Model], Sequence[NDArray[Any]]]
+FEW = 2.0
+"""A condition is rare when it has fewer records than this many standard deviations of noise in a cell."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Lower and upper ends around an estimate, entry by entry, that cover the target with probability ``level``."""
+    """Lower and upper ends around an estimate, entry by entry, that cover the target with probability ``level``.
+
+    ``answer`` is the model's labelled answer, where the question was one in words; ``note`` says what to beware of.
+    """
 
     estimate: Array
     lower: Array
     upper: Array
     level: float
+    answer: Answer | None = None
+    note: str = ""
 
     def covers(self, target: Any) -> NDArray[np.bool_]:
         return np.asarray((self.lower <= target) & (target <= self.upper))
 
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """One row a cell: its labels, the estimate, and both ends."""
+        names = () if self.answer is None else self.answer.names
+        cells = [labels for labels, _ in self.answer] if self.answer is not None else [()] * self.estimate.size
+        columns: dict[str, list[Any]] = {name: [c[i] for c in cells] for i, name in enumerate(names)}
+        for title, values in (("estimate", self.estimate), ("lower", self.lower), ("upper", self.upper)):
+            columns[free_name(title, list(names))] = np.asarray(values).reshape(-1).tolist()
+        return frame_of(columns, backend)
+
     def __repr__(self) -> str:
+        note = f"\n  beware: {self.note}" if self.note else ""
+        if self.answer is not None:
+            return self._labelled(self.answer) + note
+
         def show(x: Array) -> str:
             return np.array2string(np.asarray(x), precision=4, suppress_small=True)
 
-        return f"Interval({show(self.estimate)}, {self.level:.0%} between {show(self.lower)} and {show(self.upper)})"
+        text = f"Interval({show(self.estimate)}, {self.level:.0%} between {show(self.lower)} and {show(self.upper)})"
+        return text + note
+
+    def _labelled(self, answer: Answer, most: int = 40) -> str:
+        ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)
+        rows = [[*labels, *(f"{x:.4f}" for x in row)] for (labels, _), row in zip(answer, ends, strict=True)]
+        head = [*answer.names, "probability", "from", "to"]
+        width = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+        lines = [
+            "  " + "  ".join(c.ljust(w) if i < len(answer.names) else c.rjust(w) for i, (c, w) in enumerate(cells))
+            for cells in (list(zip(row, width, strict=True)) for row in [head, *rows[:most]])
+        ]
+        more = [f"  … and {len(rows) - most} more; to_frame() has them all"] if len(rows) > most else []
+        title = f"{answer.title}, {self.level:.0%} intervals for privacy noise"
+        return "\n".join([title, *lines, *more])
+
+
+@dataclass(frozen=True)
+class Survival:
+    """The most probable values, and how often fresh noise would leave them as they are."""
+
+    assignment: Assignment
+    survival: float
+    note: str = ""
+
+    def __repr__(self) -> str:
+        note = f"\n  beware: {self.note}" if self.note else ""
+        return f"{self.assignment!r}\n  survives fresh noise with probability {self.survival:.2f}{note}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,37 +114,85 @@ class NoiseIntervals:
 
     model: Model
     centre: Model
-    """What the estimator makes of the tables that fresh noise is added to, without it."""
+    """What the estimator makes of the tables that fresh noise is added to, without it, but as if they had it."""
     draws: tuple[Model, ...]
     level: float
+    exact: Model | None = None
+    """What the estimator makes of these tables when it takes them for exact: the stand-in for the target."""
+    records: float | None = None
+    deviation: float | None = None
+    """The number of records as far as the noisy tables tell, and the noise of a cell (median over tables)."""
+
+    def ask(self, text: str) -> Interval | Survival:
+        """A question in the query language: ``P(lung | smoke=yes)`` with an interval for each cell, ``MAP(lung, tub)``
+        with the probability that the answer survives fresh noise."""
+        question = language.resolve(language.parse(text), self.model.domain)
+        given = dict(question.given)
+        if question.kind == "MAP":
+            names = [t.name for t in question.targets]
+            answer = self.model.map(names, given)
+            return Survival(answer, self.map_survival(names, given), self._caution(given))
+        found = self._clipped(self.of(lambda m: np.asarray(m.ask(text))), given)
+        asked = self.model.ask(text)
+        return replace(found, answer=asked if isinstance(asked, Answer) else None)
 
     def of(self, question: Callable[[Model], Any]) -> Interval:
         """An interval for any numbers that can be computed from a model, probabilities or not."""
         estimate = np.asarray(question(self.model), dtype=np.float64)
-        centre = np.asarray(question(self.centre), dtype=np.float64)
-        moves = np.stack([np.asarray(question(m), dtype=np.float64) for m in self.draws]) - centre
+        moves = np.stack([np.asarray(question(m), dtype=np.float64) for m in self.draws]) - self._target(question)
         half = NormalDist().inv_cdf((1 + self.level) / 2) * np.sqrt(np.mean(moves**2, axis=0))
         return Interval(estimate, estimate - half, estimate + half, self.level)
 
     def marginal(self, names: Iterable[str] | str, given: Mapping[str, object] | None = None) -> Interval:
         """For each cell of P(names | given)."""
         wanted = names if isinstance(names, str | Mapping) else tuple(names)  # asked of many models
-        found = self.of(lambda m: m.marginal(wanted, given).probabilities)
-        return Interval(found.estimate, np.clip(found.lower, 0, 1), np.clip(found.upper, 0, 1), found.level)
+        found = self._clipped(self.of(lambda m: m.marginal(wanted, given).probabilities), given)
+        return replace(found, answer=self.model.marginal(wanted, given))
 
     def conditional(self, names: Iterable[str] | str, given: Mapping[str, object]) -> Interval:
         return self.marginal(names, given)
 
     def probability(self, event: Mapping[str, object], given: Mapping[str, object] | None = None) -> Interval:
-        found = self.of(lambda m: m.probability(event, given))
-        return Interval(found.estimate, np.clip(found.lower, 0, 1), np.clip(found.upper, 0, 1), found.level)
+        return self._clipped(self.of(lambda m: m.probability(event, given)), given)
 
     def map_survival(
         self, names: Iterable[str] | str | None = None, given: Mapping[str, object] | None = None
     ) -> float:
-        """How often a refit under fresh noise gives the same most probable values as without it."""
-        centre = dict(self.centre.map(names, given))
-        return sum(dict(m.map(names, given)) == centre for m in self.draws) / len(self.draws)
+        """How often a refit under fresh noise gives the same most probable values as the model."""
+        wanted = names if names is None or isinstance(names, str) else tuple(names)
+        answer = dict(self.model.map(wanted, given))
+        return sum(dict(m.map(wanted, given)) == answer for m in self.draws) / len(self.draws)
+
+    def _target(self, question: Callable[[Model], Any]) -> Array:
+        if self.exact is not None:
+            try:
+                found = np.asarray(question(self.exact), dtype=np.float64)
+                if np.all(np.isfinite(found)):
+                    return found
+            except EvidenceError:  # no record has it as far as the tables tell; the smoothed model allows it
+                pass
+        return np.asarray(question(self.centre), dtype=np.float64)
+
+    def _clipped(self, found: Interval, given: Mapping[str, object] | None) -> Interval:
+        return replace(
+            found,
+            lower=np.clip(found.lower, 0, 1),
+            upper=np.clip(found.upper, 0, 1),
+            note=self._caution(given),
+        )
+
+    def _caution(self, given: Mapping[str, object] | None) -> str:
+        """Whether more noise than records is behind an answer."""
+        caution = str((self.model.card or {}).get("caution", ""))
+        if caution or not given or self.records is None or self.deviation is None:
+            return caution
+        behind = self.records * float(self.model.probability(given))
+        if behind >= FEW * self.deviation:
+            return ""
+        return (
+            f"only some {behind:.2g} records have {shortened(dict(given))}, and noise hides {self.deviation:.2g} in a "
+            "cell: the answer may rest on what is typical of other rows, and the interval may be too narrow"
+        )
 
 
 def noise_intervals(
@@ -109,9 +210,9 @@ def noise_intervals(
     Parameters
     ----------
     refit:
-        The estimator: ``lambda measurements: learner.estimate(measurements)``.
+        The estimator: ``learner.estimate``.
     model:
-        What it made of ``measurements``.
+        What it made of ``measurements``; another model is refused.
     expected:
         The sums that a model expects, one array a measurement on the scale of its ``values``. Needed only when some
         measurement is not a contingency table.
@@ -120,15 +221,67 @@ def noise_intervals(
         raise InputError(f"level must lie strictly between 0 and 1, got {level}")
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
         raise InputError(f"draws must be a whole number of at least 2, got {draws!r}")
+    if not callable(refit) or not isinstance(measurements, Measurements):
+        raise InputError(
+            "give the estimator, the measurements and the model: noise_intervals(learner.estimate, …, model)"
+        )
     if not any(m.noise.variance for m in measurements):
         raise InputError("none of these measurements has noise, so there is nothing to be uncertain about")
     rng = np.random.default_rng(random_state)
     tables = _likely_tables(measurements) if expected is None else list(expected(model))
     if len(tables) != len(measurements):
         raise InputError(f"{len(measurements)} measurements need as many expected tables, got {len(tables)}")
+    check_belongs(refit, measurements, model)
     centre = refit(_with_counts(measurements, tables, None))
     refits = [refit(_with_counts(measurements, tables, rng)) for _ in track(range(draws), draws, "noise intervals")]
-    return NoiseIntervals(model, centre, tuple(refits), level)
+    if expected is not None:
+        return NoiseIntervals(model, centre, tuple(refits), level)
+    deviations = [m.standard_deviation for m in measurements if m.noise.variance]
+    return NoiseIntervals(
+        model,
+        centre,
+        tuple(refits),
+        level,
+        _exact_fit(refit, measurements, tables),
+        estimated_total(measurements),
+        float(np.median(deviations)),
+    )
+
+
+def check_belongs(refit: Refit, measurements: Measurements, model: Model) -> None:
+    """Refuse a model that ``refit`` does not make of these measurements: intervals around it would mean nothing."""
+    again = refit(measurements)
+    if type(again) is not type(model) or again.domain != model.domain or again.cliques != model.cliques:
+        raise InputError(
+            "the model has other columns or another graph than what refit makes of these measurements; give the model "
+            "that the same learner estimated from them, for example model = learner.estimate(measurements)"
+        )
+    if _close(again, model):
+        return
+    if _close(again, refit(measurements)):  # an estimator that draws at random may differ from run to run
+        raise InputError(
+            "the model is not what refit makes of these measurements: it was learned from others, or with other "
+            "options. Give model = refit(measurements)"
+        )
+
+
+def _close(one: Model, other: Model) -> bool:
+    pairs = ((one.potentials[c].values, other.potentials[c].values) for c in one.cliques)
+    return all(np.allclose(a, b, rtol=1e-6, atol=1e-9) for a, b in pairs)
+
+
+def _exact_fit(refit: Refit, measurements: Measurements, tables: Sequence[NDArray[Any]]) -> Model | None:
+    """The estimator on these tables as if they were exact; None for one that cannot do without noise."""
+    items = [
+        m
+        if m.noise.variance == 0
+        else Measurement(m.label, _whole(m, t), Noise("none"), m.domain, m.clique, m.grid, "research", m.cost)
+        for m, t in zip(measurements, tables, strict=True)
+    ]
+    try:
+        return refit(Measurements(items, measurements.release))
+    except (DiscreetError, ArithmeticError):
+        return None
 
 
 def _likely_tables(measurements: Measurements) -> list[Array]:
@@ -143,6 +296,13 @@ def _likely_tables(measurements: Measurements) -> list[Array]:
     return out
 
 
+def _whole(m: Measurement, table: NDArray[Any]) -> NDArray[np.int64]:
+    counts = np.rint(np.asarray(table, dtype=np.float64) / float(m.grid)).astype(np.int64)
+    if counts.shape != m.counts.shape:
+        raise InputError(f"the expected table of {m.label!r} must have shape {m.counts.shape}, got {counts.shape}")
+    return counts
+
+
 def _with_counts(
     measurements: Measurements, tables: Sequence[NDArray[Any]], rng: np.random.Generator | None
 ) -> Measurements:
@@ -152,12 +312,10 @@ def _with_counts(
         if m.noise.variance == 0:
             items.append(m)
             continue
-        counts = np.rint(np.asarray(table, dtype=np.float64) / float(m.grid)).astype(np.int64)
-        if counts.shape != m.counts.shape:
-            raise InputError(f"the expected table of {m.label!r} must have shape {m.counts.shape}, got {counts.shape}")
+        counts = _whole(m, table)
         if rng is not None:
             counts = counts + simulated_noise(m.noise, counts.shape, rng)
-        items.append(Measurement(m.label, counts, m.noise, m.domain, m.clique, m.grid, m.origin, m.cost))
+        items.append(replace(m, counts=counts))
     return Measurements(items, measurements.release)
 
 

@@ -130,13 +130,25 @@ def test_several_measurements_of_a_clique_are_pooled() -> None:
 
 
 def test_a_public_size_is_used_where_rows_are_units() -> None:
-    measurements = Measurements(noisy(GRAPHS["chain"], [5.0] * 3), {"public_size": 777, "unit": {"column": None}})
-    assert estimated_total(measurements) == 777
+    items = noisy(GRAPHS["chain"], [5.0] * 3)
+    size = round(estimated_total(items)) + 3
+    measurements = Measurements(items, {"public_size": size, "unit": {"column": None}})
+    assert estimated_total(measurements) == size
     found = consistent(measurements)
     assert set(found) == set(GRAPHS["chain"])
-    assert all(table.sum() == pytest.approx(777) for table, _ in found.values())
-    persons = Measurements(measurements, {"public_size": 777, "unit": {"column": "person"}})
-    assert estimated_total(persons) != pytest.approx(777, abs=1e-6)
+    assert all(table.sum() == pytest.approx(size) for table, _ in found.values())
+    persons = Measurements(measurements, {"public_size": size, "unit": {"column": "person"}})
+    assert estimated_total(persons) != pytest.approx(size, abs=1e-6)
+
+
+def test_a_stated_size_that_cannot_be_true_is_left_out_with_a_warning() -> None:
+    """The budget is spent by then, so it is no error; taken for certain it would wreck every table."""
+    items = noisy(GRAPHS["chain"], [5.0] * 3)
+    wrong = Measurements(items, {"public_size": 10 * round(estimated_total(items)), "unit": {"column": None}})
+    with pytest.warns(UserWarning, match="the curator was told.*not made use of"):
+        assert estimated_total(wrong) == estimated_total(items)
+    with pytest.warns(UserWarning, match="not made use of"):
+        assert all(np.array_equal(table, consistent(items)[c][0]) for c, (table, _) in consistent(wrong).items())
 
 
 def test_totals_are_never_below_the_least_and_need_a_table() -> None:

@@ -109,8 +109,8 @@ def test_weights_are_the_papers_iterates():
         state, info = frank_wolfe.step(
             curator, lambda v, s: SpinGradients(domain, singles(domain), v, s), state, PureDP(1)
         )
-        vertex = np.zeros_like(w)
-        vertex[np.arange(4), info["features"]] = 3.0 * info["signs"]
+        vertex = 3.0 * info["moves"]
+        assert (np.abs(info["moves"]).sum(axis=1) == 1).all()
         w = (1 - 2 / (t + 2)) * w + 2 / (t + 2) * vertex
         assert np.allclose(state.w, w)
         assert not np.diag(state.w[:, :4]).any()
@@ -152,7 +152,6 @@ def test_plan_and_refusals():
         IsingLearner(steps=0)
     with pytest.raises(InputError, match="radius"):
         frank_wolfe.init(2, 2, 0.0)
-    assert frank_wolfe.excess_risk_rate(2, 1e5, 0.1, 100) < frank_wolfe.excess_risk_rate(2, 1e4, 0.1, 100)
 
 
 # -- privacy ---------------------------------------------------------------------------------------------------------

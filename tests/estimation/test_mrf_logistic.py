@@ -1,51 +1,20 @@
-"""Logistic regression as an estimator, and the release of parities: accuracy, bounds, audits."""
+"""Logistic regression on gridded values, and the release of parities: bounds, audits."""
 
 import numpy as np
 import pytest
-from mrf_cases import BUDGETS, UNITS, sampled, table_of
+from mrf_cases import BUDGETS, UNITS, table_of
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
-from discreet.errors import CostError, InputError
+from discreet.errors import InputError
 from discreet.estimation.logistic import LogisticLearner
-from discreet.estimation.parity_release import gaussian_parities, multiplicative_weights_parities
-from discreet.estimators import PrivateLogisticRegression
-from discreet.models import generators
 from discreet.privacy.budget import ZCDP
-from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.gradients import SteepestVertex, ValueGradients
-from discreet.privacy.parities import ParitySums, all_monomials
+from discreet.privacy.curator import Curator
+from discreet.privacy.gradients import SteepestVertex
+from discreet.privacy.value_gradients import ValueGradients
 
 DOMAIN = Domain.of({"a": 5, "b": 3, "y": 2})
 VALUES = {"a": [-2, -1, 0, 1, 2], "b": [-2, 0, 2]}
-
-
-def data(n, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1, 1, (n, 10))
-    y = rng.random(n) < 1 / (1 + np.exp(-(3 * X[:, 0] - 2 * X[:, 3] + 0.5)))
-    return X, y.astype(int)
-
-
-@pytest.mark.chance
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_estimator_finds_the_features(relation):
-    X, y = data(20_000)
-    found = PrivateLogisticRegression(ZCDP(0.1), radius=6.0, unit=UNITS[relation]).fit(X, y)
-    assert set(np.argsort(-np.abs(found.coef_[0]))[:2]) == {0, 3}
-    assert found.coef_[0, 0] > 1 and found.coef_[0, 3] < -0.7
-    assert found.score(*data(2000, 1)) > 0.7
-    assert found.predict_proba(X[:5]).sum(axis=1) == pytest.approx(1)
-    assert found.card_["origin"] == "release"
-
-
-def test_classes_are_public():
-    X, y = data(50)
-    with pytest.raises(InputError, match="public classes"):
-        PrivateLogisticRegression(classes=("no", "yes")).fit(X, y)
-    words = np.where(y == 1, "yes", "no")
-    found = PrivateLogisticRegression(classes=("no", "yes")).fit(X, words)
-    assert set(found.predict(X)) <= {"no", "yes"}
 
 
 def test_gradient_of_values_by_hand():
@@ -82,42 +51,91 @@ def test_logistic_refusals():
         LogisticLearner("y", VALUES, steps=0)
 
 
-# -- release of parities -----------------------------------------------------------------------------------------------
+# -- planted bugs: each is small, looks plausible, and is caught -------------------------------------------------------
+
+LABELLED = Domain.of({"a": 5, "b": 3, "y": 3})
+WITH_ABSENT = LogisticLearner("y", VALUES, 2, 2.0, labels=(-1, 1, 0))
 
 
-@pytest.mark.chance
-@pytest.mark.parametrize("method", [gaussian_parities, multiplicative_weights_parities])
-def test_released_parities_are_close(method):
-    model = generators.ising(6, generators.matching(6), weight=0.6)
-    table = sampled(model, 20_000, 1)
-    monomials = all_monomials(model.domain, 3)
-    exact = table.sum(ParitySums(model.domain, monomials))[0] / 20_000
-    released = method(Curator(table, None, ZCDP(0.5)), monomials)
-    assert released.shape == exact.shape
-    assert np.abs(released - exact).max() < 0.03
-
-
-def test_multiplicative_weights_without_noise_answer_everything():
-    model = generators.ising(5, generators.chain(5), weight=0.5)
-    table = sampled(model, 5000, 1)
-    monomials = all_monomials(model.domain, 2)
-    exact = table.sum(ParitySums(model.domain, monomials))[0] / 5000
-    released = multiplicative_weights_parities(ExactCurator(table), monomials, rounds=len(monomials))
-    assert np.abs(released - exact).max() < 0.01
-
-
-def test_multiplicative_weights_refuse_many_columns():
-    domain = Domain.of({f"x{i}": 2 for i in range(20)})
-    with pytest.raises(CostError, match="got 20"):
-        table = table_of(np.zeros((1, 20), dtype=int), domain)
-        multiplicative_weights_parities(Curator(table, None, ZCDP(1)), [("x0",)])
-
-
-@pytest.mark.parametrize("method", [gaussian_parities, multiplicative_weights_parities])
-@pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
-def test_parity_release_audit(unit, budget, method):
-    domain = Domain.of({"a": 2, "b": 2, "c": 2})
-    monomials = all_monomials(domain, 2)
-    release = lambda c: method(c, monomials)  # noqa: E731
-    assert not failures(audit_replay(release, domain, UNITS[unit], BUDGETS[budget], count=12))
+def test_records_that_take_no_part_pass_the_audit(unit):
+    assert not failures(audit_replay(WITH_ABSENT.fit, LABELLED, UNITS[unit], BUDGETS["zcdp"], count=15))
+
+
+def understated(factor):
+    honest = SteepestVertex.linfs
+    return lambda self, unit: tuple(max(1, int(x * factor)) for x in honest(self, unit))
+
+
+def replace_as_add(self, unit):
+    return tuple(int(m) * unit.max_rows for m in self.gradients.largest_terms())
+
+
+def one_row_a_person(self, unit):
+    times = 1 if unit.relation == "add-remove" else 2
+    return tuple(int(m) * times for m in self.gradients.largest_terms())
+
+
+def at_margin_zero(self, unit):
+    """σ(0) instead of σ(‖w‖₁): right at the first step only."""
+    times = unit.max_rows * (1 if unit.relation == "add-remove" else 2)
+    return tuple(512 * self.gradients.largest_feature * times for _ in self.groups)
+
+
+PLANTED = {
+    "half the sensitivity": (understated(0.5), "add-remove"),
+    "replace-one paid as add-remove": (replace_as_add, "replace-one"),
+    "a person's second row is free": (one_row_a_person, "person"),
+    "σ at margin zero": (at_margin_zero, "add-remove"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_sensitivities_are_caught(name, monkeypatch):
+    linfs, unit = PLANTED[name]
+    monkeypatch.setattr(SteepestVertex, "linfs", linfs)
+    learner = LogisticLearner("y", VALUES, 2, 6.0, steps=6)
+    assert failures(audit_replay(learner.fit, DOMAIN, UNITS[unit], BUDGETS["pure"], count=60, seed=1))
+
+
+def test_planted_steps_from_the_exact_number_of_rows():
+    def careless(curator):
+        n = int(curator._rows.count([()])[0])
+        return LogisticLearner("y", VALUES, 2, 2.0, steps=n + 1).fit(curator)
+
+    assert failures(audit_replay(careless, DOMAIN, UNITS["add-remove"], BUDGETS["pure"], count=10))
+
+
+def test_planted_stop_when_the_loss_is_small():
+    """Stopping on an exact sum: the number of steps tells."""
+
+    def careless(curator):
+        gradients = ValueGradients(DOMAIN, "y", VALUES, 2, np.zeros((1, 3), dtype=np.int64), 0.0)
+        largest = int(np.abs(curator._rows.sum(gradients)[0]).max())
+        return LogisticLearner("y", VALUES, 2, 2.0, steps=1 + (largest > 1024)).fit(curator)
+
+    assert failures(audit_replay(careless, DOMAIN, UNITS["add-remove"], BUDGETS["pure"], count=20))
+
+
+def test_planted_real_numbers_as_features_are_refused():
+    """Margins that are not whole depend on the order of summation: no sensitivity would hold."""
+    for strange in (0.5, np.nan, np.inf):
+        with pytest.raises(InputError, match="whole number"):
+            table = table_of(np.zeros((2, 3), dtype=int), DOMAIN)
+            LogisticLearner("y", {**VALUES, "b": [-2, strange, 2]}, 2).fit(Curator(table, None, ZCDP(1)))
+
+
+def test_table_of_slopes_never_rises(monkeypatch):
+    """Were the exponential off in its last bit, the largest term would still be the first: the table is made so."""
+    honest = np.exp
+    wobble = lambda x: honest(x) * (1 + 1e-3 * np.cos(1e6 * np.asarray(x)))  # noqa: E731
+    monkeypatch.setattr("discreet.privacy.gradients.np.exp", wobble)
+    gradients = ValueGradients(DOMAIN, "y", VALUES, 2, np.array([[40, -30, 10]]), 1e-4)
+    table = gradients._table[0]
+    assert (np.diff(table) <= 0).all() and gradients.largest_terms()[0] == table[0] * 2
+
+
+def test_logistic_plan():
+    plan = LogisticLearner("y", VALUES, 2).plan(DOMAIN, UNITS["add-remove"], ZCDP(0.1), 1e4)
+    assert "steps, a vertex of 6" in str(plan) and sum(t.share for t in plan.tables) == pytest.approx(1)
+    assert "7 steps" in str(LogisticLearner("y", VALUES, 2, steps=7).plan(DOMAIN, UNITS["add-remove"], ZCDP(0.1)))

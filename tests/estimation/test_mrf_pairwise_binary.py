@@ -8,7 +8,7 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
-from discreet.errors import CostError, InputError, NotAReleaseError
+from discreet.errors import InputError, NotAReleaseError
 from discreet.estimation.binary_learner import BinaryMRFLearner
 from discreet.estimation.pairwise_learner import PairwiseLearner, contrasts
 from discreet.models import generators
@@ -179,10 +179,6 @@ def test_binary_bounds_and_refusals():
     table = sampled(model, 5000, 1)
     found = BinaryMRFLearner(3, max_terms=2).fit(Curator(table, None, ZCDP(0.1)))
     assert {I for I in found.coefficients if len(I) > 1} == set(model.coefficients)
-    wide = Domain.of({f"x{i}": 2 for i in range(25)})
-    with pytest.raises(CostError, match="frank_wolfe"):
-        BinaryMRFLearner(3, method="moments").plan(wide, UNITS["add-remove"], ZCDP(0.1))
-    assert "frank_wolfe" in BinaryMRFLearner(3).plan(wide, UNITS["add-remove"], ZCDP(0.1)).method
     with pytest.raises(InputError, match="order"):
         BinaryMRFLearner(0)
 

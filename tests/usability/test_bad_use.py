@@ -164,7 +164,12 @@ CATALOGUE = {
     "a column twice": (asking(data="d"), FILE, ["field 2", "repeats"], write("d", "smoke,smoke\nQuetzalcoatl,no\n")),
     "a column without a name": (asking(data="d"), FILE, ["field 2", "empty"], write("d", "smoke,,age\nyes,no,1\n")),
     "UTF-16 data": (asking(data="d"), FILE, ["UTF-16", "UTF-8"], write("d", ROWS.encode("utf-16"))),
-    "compressed data": (asking(data="d"), FILE, ["gzip"], write("d", gzip.compress(ROWS.encode()))),
+    "compressed data, cut off": (
+        asking(data="d"),
+        FILE,
+        ["gzip", "whole"],
+        write("d", gzip.compress(ROWS.encode())[:20]),
+    ),
     "a Parquet file": (asking(data="d"), FILE, ["Parquet", "CSV"], write("d", b"PAR1....PAR1")),
     "a spreadsheet": (asking(data="other.zip"), FILE, ["spreadsheet", "CSV"], a_zip),
     "NUL in the header": (asking(data="d"), FILE, ["NUL"], write("d", b"smo\x00ke,age\nyes,1\n")),

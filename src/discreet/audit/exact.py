@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..measurement import Origin
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ..privacy.curator import Curator
+from ..privacy.levels import Released, distance_of, released_above
 from ..privacy.mechanisms import Gateway, NoiseCall
 from ..privacy.unit import PrivacyUnit
 from ..tables.base import KEY_BYTES, IntArray, Table
@@ -110,6 +111,13 @@ class ExploringGateway:
             if noisy > call.threshold:
                 released[key] = noisy
         return released
+
+    def release_stable(self, call: NoiseCall, levels: IntArray, word: str) -> Released:
+        """The noisy distance is clamped like any other number; the window should reach beyond the threshold."""
+        laplace = NoiseCall("laplace", call.scale, call.sensitivity)
+        noisy = self._branch(noise_law(laplace, distance_of(levels), self.window)) + self.window[0]
+        assert call.threshold is not None
+        return released_above(call.threshold, noisy, levels, word)
 
     def secret(self) -> bytes:
         return self.key

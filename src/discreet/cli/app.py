@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
-from . import audit, bench, demo, ledger, measure, query, schema, show
+from . import audit, bench, bounds, demo, fit, ledger, measure, query, report, sample, schema, show
 from .command import Command
 from .failures import HELP, Exit, explain
 
@@ -23,10 +23,17 @@ app = typer.Typer(
     epilog=HELP,
 )
 app.add_typer(schema.app, name="schema")
+app.command("plan", cls=Command)(fit.plan)
+app.command("fit", cls=Command)(fit.fit)
 app.command("measure", cls=Command)(measure.measure)
 app.command("show", cls=Command)(show.show)
 app.command("verify", cls=Command)(show.verify)
 app.command("query", cls=Command)(query.query)
+app.command("map", cls=Command)(query.most_probable)
+app.command("sample", cls=Command)(sample.sample)
+app.command("report", cls=Command)(report.report)
+app.command("explore", cls=Command)(report.explore)
+app.command("bounds", cls=Command)(bounds.bounds)
 app.add_typer(ledger.app, name="ledger")
 app.command("audit", cls=Command)(audit.audit)
 app.command("bench", cls=Command)(bench.bench)
@@ -52,9 +59,12 @@ def root(
       discreet demo                                   see it all once
       discreet schema draft patients.csv              a first schema, to be edited
       discreet ledger create ledger.db --epsilon 3    what may be spent in all
-      discreet measure patients.csv --schema schema.toml --table smoke,lung \\
-          --epsilon 1 --ledger ledger.db -o tables.zip
-      discreet show tables.zip                        what was released
+      discreet fit patients.csv --schema schema.toml --epsilon 1 \\
+          --ledger ledger.db -o model.zip             a model, to be published
+      discreet query model.zip "P(lung | smoke=yes)"  ask it
+      discreet sample model.zip -n 1000 -o new.csv    synthetic records
+
+    Completion for your shell: discreet --install-completion
     """
 
 

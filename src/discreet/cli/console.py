@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,6 +57,22 @@ def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: 
 
 def _cell(text: str) -> str:
     return clean(str(text)).replace("\n", "\N{REPLACEMENT CHARACTER}")
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Show that something happens whose amount is private or unknown: on a terminal only, and after a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    status = Console(stderr=True).status(text)
+    timer = threading.Timer(_PATIENCE_SECONDS, status.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        status.stop()
 
 
 @contextmanager

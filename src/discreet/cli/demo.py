@@ -22,8 +22,9 @@ def demo(
       discreet demo --directory /tmp/demo
     """
     from ..demo import play
-    from .app import run
+    from .app import app, run
 
-    code = play(directory, people, run)
+    commands = [command.name or "" for command in app.registered_commands]
+    code = play(directory, people, run, commands)
     if code:
         raise typer.Exit(code)

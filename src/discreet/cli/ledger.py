@@ -28,6 +28,7 @@ def create(
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
+    as_json: options.Json = False,
 ) -> None:
     """Make a ledger with a total that all releases together may spend.
 
@@ -47,7 +48,10 @@ def create(
             f"{ledger} exists already and is never overwritten; `discreet ledger show {ledger}` says what is in it"
         )
     with Ledger.create(ledger, total):
-        say(f"Made the ledger {ledger}: {total} in total.")
+        if as_json:
+            say_json({"ledger": str(ledger), "total": total.to_dict()})
+        else:
+            say(f"Made the ledger {ledger}: {total} in total.")
     if weak := options.weak_protection(total):
         note(f"Remark: {weak}")
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import DiscreetError, counted
-from . import options
+from . import options, rows
 from .console import note, progress, say, say_json
 from .failures import Interrupted, WrongUse
+from .money import open_ledger, remark_before, what_was_spent
 
 if TYPE_CHECKING:
     from ..measurement import Measurements
     from ..privacy.budget import Budget
     from ..privacy.curator import Curator
-    from ..privacy.ledger import Ledger
-    from ..tables.delimited import DelimitedFile
 
 
 def measure(
@@ -71,6 +69,7 @@ def measure(
       discreet measure visits.csv --schema schema.toml --table ward \\
           --rho 0.1 --unit-column patient --max-rows 5 --ledger ledger.db
     """
+    from ..estimation.zeros import without_impossible
     from ..privacy.calibration import plan_noise
     from ..privacy.query import Marginals
     from ..schema import load_schema
@@ -88,18 +87,18 @@ def measure(
     shares = _weights(weights, len(cliques))
     options.check_noise(noise, budget)
     chosen = plan_noise(query, unit, budget, noise=noise, weights=shares)  # type: ignore[arg-type]
-    account = _open_ledger(ledger)
+    account = open_ledger(ledger)
     if account is not None:
         options.check_ledger_notion(account.total, budget)
         account.check(budget, unit)
     if output is not None:
         options.writable(output, force=force)
-    file = None if plan else _open_data(data, delimiter, domain.names, unit_column)
-    rows = views.plan_rows(query, chosen, shares, level)
-    planned = {"budget": budget.to_dict(), "unit": unit.to_dict(), "tables": rows, "seconds": chosen.seconds}
+    file = None if plan else rows.open_first_line(data, delimiter, domain.names, unit_column)
+    planned_rows = views.plan_rows(query, chosen, shares, level)
+    planned = {"budget": budget.to_dict(), "unit": unit.to_dict(), "tables": planned_rows, "seconds": chosen.seconds}
     if not as_json:
-        views.show_plan(rows, budget, unit, chosen.seconds, level)
-    _remark_before(budget, domain.peeked)
+        views.show_plan(planned_rows, budget, unit, chosen.seconds, level)
+    remark_before(budget, domain.peeked)
     if file is None:
         if as_json:
             say_json({"plan": planned})
@@ -114,12 +113,13 @@ def measure(
             rows_of_file = read_delimited(file, domain, unit=unit_column)
             with Curator(rows_of_file, unit, budget, account, purpose=purpose) as curator:
                 released = curator.measure(query, noise=noise, weights=shares)  # type: ignore[arg-type]
+        released = without_impossible(released, domain)  # zeros that the schema declares; post-processing
         if output is not None:
             released.save(output)
         _show(released, budget, planned, output, level, all_cells, as_json)
         _remark(ledger, output)
     except KeyboardInterrupt:  # wherever it comes, also while the tables are printed
-        raise Interrupted(_what_was_spent(curator, account)) from None
+        raise Interrupted(what_was_spent(curator, account)) from None
     except (DiscreetError, OSError):
         if released is not None:  # paid for, and the file could not be written: at least it must be seen
             views.show_measurements(released, level, everything=True)
@@ -155,17 +155,6 @@ def _show(
         say(f"Saved in {output}; `discreet show {output}` prints it{'' if doubtful else ', and it can be published'}.")
 
 
-def _open_data(data: Path, delimiter: str | None, names: Sequence[str], unit_column: str | None) -> DelimitedFile:
-    """The file with its first line read, which is public: a wrong file is found before there is any talk of a plan."""
-    from ..tables.delimited import open_delimited
-
-    file = open_delimited(data, delimiter)
-    file.require(names, "column of the schema")
-    if unit_column is not None:
-        file.require([unit_column], "unit column", credible=True)
-    return file
-
-
 def _weights(text: str | None, tables: int) -> list[str] | None:
     from ..privacy.budget import exact, shares
 
@@ -183,36 +172,6 @@ def _weights(text: str | None, tables: int) -> list[str] | None:
     except DiscreetError as error:
         raise WrongUse(str(error)) from None
     return weights
-
-
-def _open_ledger(path: Path | None) -> Ledger | None:
-    from ..errors import LedgerError
-    from ..privacy.ledger import Ledger
-
-    if path is None:
-        return None
-    if not path.exists():
-        raise LedgerError(f"there is no ledger {path}; make one with `discreet ledger create {path} --epsilon TOTAL`")
-    return Ledger.open(path)
-
-
-def _what_was_spent(curator: Curator | None, account: Ledger | None) -> str:
-    spent: Any = None if curator is None else curator.spent
-    if spent is None:
-        return "interrupted; nothing was released and nothing was spent"
-    where = "no ledger was given" if account is None else f"it stays in the ledger {account.path}"
-    return f"interrupted after the budget was charged: {spent} counts as spent, and {where}"
-
-
-def _remark_before(budget: Budget, peeked: dict[str, tuple[str, ...]]) -> None:
-    """What should be known before anything is spent."""
-    if weak := options.weak_protection(budget):
-        note(f"Remark: {weak}")
-    if peeked:
-        note(
-            "Remark: the schema was drafted by looking at the data, and what it learned is not protected. Before you "
-            "spend anything on a release to be published, write public knowledge into it and delete the peeked marks."
-        )
 
 
 def _remark(ledger: Path | None, output: Path | None) -> None:

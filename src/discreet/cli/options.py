@@ -55,6 +55,63 @@ Delimiter = Annotated[
     str | None,
     typer.Option("--delimiter", metavar="CHAR", help="Between the fields; default: what the first line uses."),
 ]
+OptionalData = Annotated[
+    Path | None,
+    typer.Argument(metavar="DATA", help="The private rows: CSV (the first line names the columns) or Parquet."),
+]
+OptionalSchema = Annotated[
+    Path | None,
+    typer.Option("--schema", metavar="FILE", help="What is publicly known about the columns; see docs/schema.md."),
+]
+OptionalRelation = Annotated[
+    str | None,
+    typer.Option("--relation", metavar="add-remove|replace-one", help="What makes two tables neighbours."),
+]
+Family = Annotated[
+    str | None,
+    typer.Option("--family", metavar="network|field|ising|pairwise|binary", help="What kind of model to learn."),
+]
+Method = Annotated[
+    str | None,
+    typer.Option("--method", metavar="WORD", help="How; default: the best. `discreet plan --methods` lists them."),
+]
+Graph = Annotated[
+    str | None,
+    typer.Option(
+        "--graph", metavar="FILE|'a -> b; b -> c'", help="The graph, if publicly known: BIF, lines of edges, or inline."
+    ),
+]
+Cliques = Annotated[
+    list[str] | None,
+    typer.Option("--cliques", metavar="'a,b; b,c,d'", help="Groups of columns that interact: inline or a file."),
+]
+MethodOption = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="NAME=VALUE", help="An option of the method. Repeat it for more."),
+]
+PublicSize = Annotated[
+    int | None, typer.Option("--public-size", metavar="N", help="The number of records, if it is public knowledge.")
+]
+ApproximateSize = Annotated[
+    int | None,
+    typer.Option(
+        "--approximate-size", metavar="N", help="A public guess of the number of records, for plans and choices."
+    ),
+]
+EngineName = Annotated[
+    str | None, typer.Option("--engine", metavar="auto|memory|duckdb|spark", help="What counts the rows.")
+]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option("--ledger", metavar="FILE", help="Where the spend is written down; see `discreet ledger create`."),
+]
+RunFile = Annotated[
+    Path | None,
+    typer.Option("--run", metavar="FILE.toml", help="A run file: these options as keys. The line overrides it."),
+]
+Weight = Annotated[
+    str | None, typer.Option("--weight", metavar="COLUMN", help="Survey weights: refused, with the reason.")
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Coverage of the intervals.")]

@@ -1,42 +1,205 @@
-"""``discreet query``: ask a model, in the same words as in Python."""
+"""``discreet query`` and ``discreet map``: ask a model, in the same words as in Python."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import InputError
 from . import options
-from .console import say, say_json
+from .console import note, progress, say, say_json, say_table
+from .failures import WrongUse
+
+if TYPE_CHECKING:
+    from ..models.answer import Answer, Assignment
+    from ..release import Release
+    from ..uncertainty import NoiseIntervals
+
+ModelFile = Annotated[
+    str, typer.Argument(metavar="MODEL", help="A release or model file (.zip, .bif, .uai), or asia, alarm, …")
+]
+NoIntervals = Annotated[
+    bool, typer.Option("--no-intervals", help="Do not say how far the noise can have moved answers.")
+]
+Draws = Annotated[
+    int | None, typer.Option(metavar="N", help="Refits behind the intervals; more are slower and steadier.")
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Of post-processing; the noise that protected is never seeded.")]
+Given = Annotated[
+    list[str] | None, typer.Option("--given", metavar="COLUMN=LEVEL", help="A condition. Repeat it for more.")
+]
 
 
 def query(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file (.zip, .bif, .uai), or asia, alarm, …")],
+    model: ModelFile,
     questions: Annotated[list[str], typer.Argument(metavar="QUESTION…", help="P(a, b | c=yes) or MAP(a | b=no).")],
+    no_intervals: NoIntervals = False,
+    level: options.Level = 0.9,
+    draws: Draws = None,
+    seed: Seed = 0,
     as_json: options.Json = False,
 ) -> None:
     """Ask a model: probabilities, conditional probabilities, most probable values.
 
     Names and levels with odd characters go into quotes. Nothing private is
-    involved: a model is asked, not the rows it was learned from.
+    involved: a model is asked, not the rows it was learned from. When the file
+    holds the noisy tables behind the model, answers come with ±: how far the
+    privacy noise can have moved them (not the sampling of the records, nor a
+    wrong graph).
 
     \b
     [bold]Examples[/bold]
       discreet query model.zip "P(lung, bronc | smoke=yes)"
       discreet query asia "P(dysp=yes)" "MAP(lung, tub | xray=yes)"
     """
-    asked = _model(model)
-    answers = [asked.ask(question) for question in questions]
+    options.check_level(level)
+    release = open_release(model)
+    answers = [release.model.ask(question) for question in questions]  # a wrong question is found before the refits
+    intervals = None if no_intervals else _intervals(release, level, draws, seed)
     if as_json:
-        say_json([answer.to_dict() for answer in answers])
+        say_json([_answer_json(answer, intervals) for answer in answers])
         return
-    for answer in answers:
-        say(str(answer))
+    for position, answer in enumerate(answers):
+        if position:
+            say()
+        _say_answer(answer, intervals)
 
 
-def _model(name: str) -> Any:
+def most_probable(
+    model: ModelFile,
+    columns: Annotated[
+        list[str] | None, typer.Argument(metavar="[COLUMN…]", help="Whose values; default: all that are not given.")
+    ] = None,
+    given: Given = None,
+    best: Annotated[int, typer.Option("-k", "--best", metavar="N", help="The N best, one after the other.")] = 1,
+    no_intervals: NoIntervals = False,
+    draws: Draws = None,
+    seed: Seed = 0,
+    as_json: options.Json = False,
+) -> None:
+    """The most probable values of all columns, or of some, given others.
+
+    \b
+    [bold]Examples[/bold]
+      discreet map model.zip --given smoke=yes
+      discreet map asia lung tub --given xray=yes
+      discreet map asia -k 3
+    """
+    if best < 1:
+        raise WrongUse(f"-k is a whole number of at least 1, got {best}")
+    if best > 1 and columns:
+        raise WrongUse("-k finds the best values of all columns that are not given; leave the columns out")
+    release = open_release(model)
+    condition = given_from(given)
+    if best > 1:
+        found = release.model.most_probable(best, condition)
+        if as_json:
+            say_json([a.to_dict() for a in found])
+            return
+        for number, assignment in enumerate(found, start=1):
+            say(f"{number}. {assignment}")
+        return
+    answer = release.model.map(columns or None, condition)
+    intervals = None if no_intervals else _intervals(release, 0.9, draws, seed)
+    if as_json:
+        say_json(_answer_json(answer, intervals))
+        return
+    _say_answer(answer, intervals)
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+
+
+def open_release(name: str) -> Release:
+    """The release in a file; a model of any format, or a bundled network, is one without noisy tables."""
     from .. import networks
+    from ..errors import FileFormatError, did_you_mean
+    from ..io.export import NATIVE, ending_of
     from ..io.interchange import open_model
+    from ..release import Release
 
-    return networks.load(name) if name in networks.names() and not Path(name).exists() else open_model(name)
+    path = Path(name)
+    if path.is_dir():
+        raise FileFormatError(f"{name} is a folder; name a model file")
+    if path.exists():
+        return Release.load(path) if ending_of(path) == NATIVE else Release(open_model(path))
+    if name in networks.names():
+        return Release(networks.load(name))
+    hint = did_you_mean(name, networks.names()) if not path.suffix else ""
+    raise FileFormatError(f"there is no file {name}" + (hint or "; name a model file, or asia, alarm, …"))
+
+
+def given_from(texts: Sequence[str] | None) -> dict[str, str]:
+    """``--given column=level``."""
+    out: dict[str, str] = {}
+    for text in texts or ():
+        name, sign, label = text.partition("=")
+        if not sign or not name.strip() or not label.strip():
+            raise WrongUse(f"--given {text!r}: write COLUMN=LEVEL, as in --given smoke=yes")
+        if name.strip() in out:
+            raise WrongUse(f"--given names {name.strip()!r} twice; a column has one level")
+        out[name.strip()] = label.strip()
+    return out
+
+
+def _intervals(release: Release, level: float, draws: int | None, seed: int) -> NoiseIntervals | None:
+    from ..release import DRAWS
+
+    if draws is not None and draws < 2:
+        raise WrongUse(f"--draws is a whole number of at least 2, got {draws}")
+    if not release.has_intervals:
+        return None
+    try:
+        with progress():
+            return release.intervals(level, draws or DRAWS, seed)
+    except InputError as error:
+        note(f"Remark: no intervals: {error}")
+        return None
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def _say_answer(answer: Answer | Assignment, intervals: NoiseIntervals | None) -> None:
+    from ..models.answer import Answer
+
+    if intervals is None:
+        say(str(answer))
+        return
+    if not isinstance(answer, Answer):
+        say(str(answer))
+        say(f"  {_survival(answer, intervals):.0%} of refits under fresh noise say the same")
+        return
+    half = _half_widths(answer, intervals)
+    how = f"± at {100 * intervals.level:g} %, for the privacy noise"
+    if not answer.names:
+        say(f"{answer.title} = {float(answer):.4f} ± {float(half):.4f}   ({how})")
+        return
+    say(f"{answer.title}   ({how})")
+    cells = [[*labels, f"{p:.4f}", f"± {h:.4f}"] for (labels, p), h in zip(answer, half.reshape(-1), strict=True)]
+    say_table([*answer.names, "probability", "noise"], cells, right=["probability", "noise"])
+
+
+def _half_widths(answer: Answer, intervals: NoiseIntervals) -> Any:
+    found = intervals.of(lambda model: model.ask(answer.title))
+    return (found.upper - found.lower) / 2
+
+
+def _survival(answer: Assignment, intervals: NoiseIntervals) -> float:
+    return intervals.map_survival(tuple(answer), dict(answer.given))
+
+
+def _answer_json(answer: Answer | Assignment, intervals: NoiseIntervals | None) -> dict[str, Any]:
+    from ..models.answer import Answer
+
+    entry = answer.to_dict()
+    if intervals is None:
+        return entry
+    if not isinstance(answer, Answer):
+        return {**entry, "survival": _survival(answer, intervals)}
+    half = _half_widths(answer, intervals).reshape(-1)
+    cells = [{**cell, "noise": float(h)} for cell, h in zip(entry["cells"], half, strict=True)]
+    return {**entry, "cells": cells, "level": intervals.level}

@@ -1,18 +1,18 @@
-"""Private estimation of binary t-wise Markov random fields: noisy parities and maximum likelihood, or Algorithm 4."""
+"""Private estimation of binary t-wise Markov random fields: noisy parities and maximum likelihood, or regressions."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Clique, Domain
 from ..errors import CostError, InputError
-from ..measurement import Measurement, Noise
+from ..measurement import Measurement, Measurements, Noise
 from ..models.binary import BinaryMRF
 from ..models.ising import check_binary
 from ..privacy.budget import Budget
@@ -21,16 +21,28 @@ from ..privacy.curator import Curator
 from ..privacy.parities import ParitySums, all_monomials
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
-from .enumeration import MOST_COLUMNS, ParityFamily, positions
+from .binary_frank_wolfe import averaged_derivatives, features_of, maximal_first, regression_coefficients
+from .enumeration import MOST_COLUMNS
 from .frank_wolfe import Variant
-from .ising_fit import BOUNDED_CUT, GENEROUS_CUT, mostly_real, ridge_of
 from .ising_frank_wolfe import DEFAULT_WIDTH, regress_spins
+from .parity_moments import ParityFit, ParityMoments, expected_parities, fit_parities
+from .parity_support import candidates_again, standing_out
 from .plan import Plan
 from .planned_sums import PlannedSums, release_card
+from .release import Parities, release_gaussian, release_multiplicative_weights, release_perturbed_leader
 from .spin_measuring import SIZE_SHARE, size_and_rest
 
-Array = NDArray[np.float64]
-MOST_PARITIES = 3000  # Newton's method solves a system of this size at every step
+Method = Literal["auto", "moments", "frank_wolfe", "maximal_monomials"]
+QueryRelease = Literal["gaussian", "multiplicative_weights", "perturbed_leader"]
+METHODS = ("auto", "moments", "frank_wolfe", "maximal_monomials")
+RELEASES = {
+    "gaussian": release_gaussian,
+    "multiplicative_weights": release_multiplicative_weights,
+    "perturbed_leader": release_perturbed_leader,
+}
+MOST_PARITIES = 3000  # up to 20 columns: Newton's method solves a system of this size at every step
+MOST_WIDE_PARITIES = 40_000  # beyond: only those that stand out are fitted
+AGAIN, ALL = "chosen parities", "parities"
 
 
 @dataclass(frozen=True)
@@ -42,43 +54,68 @@ class BinaryMRFLearner:
     order:
         t, the largest number of columns that interact.
     method:
-        ``"moments"`` (what ``"auto"`` takes up to 20 columns): all noisy parities up to order t, then those that stand
-        out again, then maximum likelihood by enumeration. ``"frank_wolfe"``: [001] Algorithm 4, for more columns.
+        ``"moments"`` (what ``"auto"`` takes while it fits): all noisy parities up to order t, then those that stand
+        out again, then maximum likelihood: by enumeration up to 20 columns, beyond on the junction tree or by Gibbs
+        chains, which the card says. ``"frank_wolfe"``: [001] Algorithm 4 (ℓ1). ``"maximal_monomials"``: [001]
+        Algorithm 5 (ℓ∞ on maximal monomials), corrected.
     max_terms, min_weight:
-        Public bounds on the number of interactions of two and more columns, and on the least |h̄(I)| of one.
+        Public bounds on the number of interactions of two and more columns, and on the least |h̄(I)| of one. With
+        ``min_weight`` Algorithm 5 returns a field with the maximal monomials it finds; without, its ū(I) for every I,
+        of which only those of maximal monomials estimate h̄(I).
     width, variant, steps:
         Of Frank–Wolfe: λ ≥ max_i ‖∂_i h‖₁ (2 by default), and as for :class:`IsingLearner`.
+    release, halves:
+        Of Algorithm 5: how its parities are released (:mod:`discreet.estimation.release`), and whether regressions and
+        parities use two halves of the records, each with the whole budget (as in the paper, but by secret coins), or
+        all records, each with half the budget (the default, and better).
+    random_state:
+        Of post-processing: Gibbs chains, and the data player of ``"perturbed_leader"``.
     """
 
     order: int
-    method: Literal["auto", "moments", "frank_wolfe"] = "auto"
+    method: Method = "auto"
     max_terms: int | None = None
     min_weight: float = 0.0
     width: float | None = None
     variant: Variant = "tight"
     steps: int | None = None
+    release: QueryRelease = "gaussian"
+    halves: bool = False
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         if type(self.order) is not int or self.order < 1:
             raise InputError(f"order must be a whole number of at least 1, got {self.order!r}")
-        if self.method not in ("auto", "moments", "frank_wolfe"):
-            raise InputError(f"method must be 'auto', 'moments' or 'frank_wolfe', got {self.method!r}")
+        if self.method not in METHODS:
+            raise InputError(f"method must be one of {', '.join(map(repr, METHODS))}, got {self.method!r}")
+        if self.release not in RELEASES:
+            raise InputError(f"release must be one of {', '.join(map(repr, RELEASES))}, got {self.release!r}")
         if self.width is not None and not self.width > 0:
             raise InputError(f"width must be positive, got {self.width}")
+        if not self.min_weight >= 0:
+            raise InputError(f"min_weight must not be negative, got {self.min_weight}")
+        if self.max_terms is not None and (type(self.max_terms) is not int or self.max_terms < 0):
+            raise InputError(f"max_terms must be a whole number of at least 0, got {self.max_terms!r}")
 
     def _method(self, domain: Domain) -> str:
         check_binary(domain, "a binary Markov random field")
-        p, t = len(domain), min(self.order, len(domain))
-        parities = sum(math.comb(p, k) for k in range(1, t + 1))
-        fits = p <= MOST_COLUMNS and parities <= MOST_PARITIES
-        if self.method == "moments" and not fits:
+        p = len(domain)
+        parities = sum(math.comb(p, k) for k in range(1, self._order(domain) + 1))
+        limit = MOST_PARITIES if p <= MOST_COLUMNS else MOST_WIDE_PARITIES
+        if self.method == "moments" and parities > limit:
             raise CostError(
-                f"maximum likelihood for {parities:,} parities of {p} columns is by enumeration, up to {MOST_COLUMNS} "
-                f"columns and {MOST_PARITIES:,} parities; use method='frank_wolfe', a lower order, or fewer columns"
+                f"{parities:,} parities of {p} columns are too many for maximum likelihood, which takes up to "
+                f"{MOST_PARITIES:,} for {MOST_COLUMNS} columns and {MOST_WIDE_PARITIES:,} beyond; use "
+                "method='frank_wolfe', a lower order, or fewer columns"
             )
         if self.method == "auto":
-            return "moments" if fits else "frank_wolfe"
+            return "moments" if parities <= limit else "frank_wolfe"
+        if self.method == "maximal_monomials" and self.release == "multiplicative_weights" and self.order > 1:
+            Parities(domain, all_monomials(domain, 1)).check_enumerable()
         return self.method
+
+    def _order(self, domain: Domain) -> int:
+        return min(self.order, len(domain))
 
     def plan(
         self,
@@ -91,101 +128,125 @@ class BinaryMRFLearner:
     ) -> Plan:
         """What will be asked, before a row is read."""
         method = self._method(domain)
+        notes: tuple[str, ...] = ()
+        if method == "maximal_monomials":
+            entries, notes = (
+                self._planned_algorithm_5(domain),
+                ("Each step pays for a noisy number of records itself.",),
+            )
+            return Plan(
+                f"{method}, binary fields of order {self.order}", unit, budget, entries, notes, approximate_size
+            )
         for_size, rest = size_and_rest(budget, size_is_public=size_is_public)
-        entries = []
+        planned = []
         whole = 1.0
         if for_size is not None:
             whole = 1 - SIZE_SHARE / 100
             noise = noise_of(plan_noise(Marginals(domain, [()]), unit, for_size).calls[0])
-            entries.append(PlannedSums((), 1, SIZE_SHARE / 100, noise, name="number of records"))
+            planned.append(PlannedSums((), 1, SIZE_SHARE / 100, noise, name="number of records"))
         if method == "moments":
             query = self._parities(domain)
             half = rest.split([1, 1])[0]
             noise = noise_of(plan_noise(query, unit, half).calls[0])
             cells = query.parts[0].cells
-            entries.append(PlannedSums((), cells, whole / 2, noise, name=f"all parities up to order {self.order}"))
-            entries.append(PlannedSums((), 0, whole / 2, Noise("none"), name="those that stand out, again"))
+            planned.append(PlannedSums((), cells, whole / 2, noise, name=f"all parities up to order {self.order}"))
+            planned.append(PlannedSums((), 0, whole / 2, Noise("none"), name="those that stand out, again"))
+            if len(domain) > MOST_COLUMNS:
+                notes = (f"{len(domain)} columns cannot be enumerated: the fit is on a junction tree, or approximate.",)
         else:
-            what = f"steps of {len(domain)} regressions on parities up to order {self.order - 1}"
-            entries.append(PlannedSums((), 0, whole, Noise("none"), name=what))
+            planned.append(PlannedSums((), 0, whole, Noise("none"), name=self._regressions(domain)))
         what = f"{method}, binary fields of order {self.order}"
-        return Plan(what, unit, budget, tuple(entries), (), approximate_size)
+        return Plan(what, unit, budget, tuple(planned), notes, approximate_size)
+
+    def _regressions(self, domain: Domain) -> str:
+        return f"steps of {len(domain)} regressions on parities up to order {self.order - 1}"
+
+    def _planned_algorithm_5(self, domain: Domain) -> tuple[PlannedSums, ...]:
+        share = 1.0 if self.halves else 0.5
+        where = " (on one half of the records)" if self.halves else ""
+        parities = f"{self.release} release of all parities up to order {self.order - 1}"
+        return tuple(
+            PlannedSums((), 0, share, Noise("none"), name=n + where) for n in (self._regressions(domain), parities)
+        )
 
     def fit(self, curator: Curator, share: Budget | None = None) -> BinaryMRF:
         """Ask the curator with ``share`` (all that remains, by default), then estimate."""
         method = self._method(curator.domain)
         budget = share or curator.remaining or curator.budget
-        return self._moments(curator, budget) if method == "moments" else self._frank_wolfe(curator, budget)
+        if method == "moments":
+            return self.estimate(self.measure(curator, budget), curator.domain)
+        return self._algorithm_4(curator, budget) if method == "frank_wolfe" else self._algorithm_5(curator, budget)
+
+    # -- moments -------------------------------------------------------------------------------------------------------
 
     def _parities(self, domain: Domain) -> ParitySums:
-        return ParitySums(domain, all_monomials(domain, min(self.order, len(domain))), label="parities")
+        return ParitySums(domain, all_monomials(domain, self._order(domain)), label=ALL)
 
-    def _moments(self, curator: Curator, budget: Budget) -> BinaryMRF:
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """The number of records unless it is public, all parities, and those that stand out again: what
+        :meth:`estimate` needs, and public. Not for Algorithms 4 and 5, which select instead."""
         domain = curator.domain
+        if self._method(domain) != "moments":
+            raise InputError(
+                f"{self._method(domain)!r} selects vertices and measures no parities: use fit, or 'moments'"
+            )
+        budget = share or curator.remaining or curator.budget
         for_size, rest = size_and_rest(budget, size_is_public=curator.public_size is not None)
         size = curator.size(for_size)
-        n = max(float(size.values), 1.0)
         first, second = rest.split([1, 1])
         everything = self._parities(domain)
-        sums = [(everything.monomials, curator.measure(everything, first)[0])]
-        chosen, dense = self._significant(domain, sums, n, list(everything.monomials), generous=True)
-        again = ParitySums(domain, chosen, label="chosen parities")
-        sums.append((again.monomials, curator.measure(again, second)[0]))
-        if not dense:
-            chosen, _ = self._significant(domain, sums, n, chosen)
-        names, c, _ = _fit(domain, sums, n, chosen)
-        card = release_card(
-            curator.statement(),
-            [size, *(m for _, m in sums)],
-            method="moments",
-            estimation="maximum likelihood by enumeration",
-            terms=len(names),
-        )
-        return BinaryMRF(dict(zip(names, map(float, c), strict=True)), domain, card)
-
-    def _significant(
-        self,
-        domain: Domain,
-        sums: list[tuple[tuple[Clique, ...], Measurement]],
-        n: float,
-        candidates: list[Clique],
-        *,
-        generous: bool = False,
-    ) -> tuple[list[Clique], bool]:
-        """Monomials that stand out of the noise (and all single columns); all, if most of them do."""
-        names, c, error = _fit(domain, sums, n, candidates)
-        z = np.abs(c) / np.maximum(error, 1e-300)
-        joint = np.array([len(I) > 1 for I in names])
+        measured = curator.measure(everything, first)[0]
+        moments = ParityMoments.of(domain, _records(size), [(everything.monomials, measured)])
         bounded = self.max_terms is not None or self.min_weight > 0
-        dense = generous and not bounded and mostly_real(z[joint] < 1, 0.683)
-        cut = math.sqrt(2 * math.log(max(len(sums[0][0]), 2))) + 0.5
-        if bounded:
-            cut = min(cut, BOUNDED_CUT)
-        if generous:
-            cut = min(cut, GENEROUS_CUT)
-        keep = (z > cut) & (generous | (np.abs(c) >= self.min_weight / 2))
-        if self.max_terms is not None and not generous and (keep & joint).sum() > self.max_terms:
-            order = np.argsort(-np.where(keep & joint, z, -1.0), kind="stable")
-            keep[order[self.max_terms :]] = False
-        keep |= ~joint | dense
-        return [I for I, kept in zip(names, keep, strict=True) if kept], dense
+        chosen, dense = candidates_again(moments, bounded=bounded, random_state=self.random_state)
+        again = curator.measure(ParitySums(domain, chosen, label=AGAIN), second)[0]
+        facts = {"order": self._order(domain), "again": [list(I) for I in chosen], "dense": dense}
+        return Measurements([size, measured, again], {**curator.statement(), "parities": facts})
 
-    def _frank_wolfe(self, curator: Curator, budget: Budget) -> BinaryMRF:
-        """[001] Algorithm 4; a coefficient that several regressions estimate is their mean, not the first one's."""
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BinaryMRF:
+        """The field from what :meth:`measure` released; post-processing only."""
+        columns = domain or measurements.domain
+        size, sums, dense = _read(measurements, columns)
+        moments = ParityMoments.of(columns, _records(size), sums)
+        fit = self._fit(moments, list(sums[1][0]), dense)
+        release = {key: value for key, value in measurements.release.items() if key != "parities"}
+        card = release_card(release, list(measurements), method="moments", estimation=fit.how, terms=len(fit.monomials))
+        return BinaryMRF(fit.coefficients, columns, card)
+
+    def _fit(self, moments: ParityMoments, chosen: list[Clique], dense: bool) -> ParityFit:
+        fit = fit_parities(moments.only(chosen), None, self.random_state)
+        if dense:
+            return fit
+        kept = standing_out(fit, len(moments.monomials), self.max_terms, self.min_weight)
+        if kept == list(fit.monomials):
+            return fit
+        return fit_parities(moments.only(kept), fit.coefficients, self.random_state)
+
+    @staticmethod
+    def expected(measurements: Measurements) -> Callable[[Any], list[NDArray[np.float64]]]:
+        """What a field expects of these measurements: the ``expected`` of :func:`noise_intervals`."""
+        columns = measurements.domain
+        size, sums, _ = _read(measurements, columns)
+        n = _records(size)
+
+        def sums_of(model: BinaryMRF) -> list[NDArray[np.float64]]:
+            wide = len(columns) > MOST_COLUMNS
+            records = np.asarray(model.sample(20_000, 0).codes, dtype=np.int64) if wide else None
+            c = np.array(list(model.coefficients.values()))
+            fit = ParityFit(tuple(model.coefficients), c, np.zeros_like(c), "", records)
+            return [np.array(n), *(n * expected_parities(fit, columns, monomials)[0] for monomials, _ in sums)]
+
+        return sums_of
+
+    # -- regressions ---------------------------------------------------------------------------------------------------
+
+    def _algorithm_4(self, curator: Curator, budget: Budget) -> BinaryMRF:
         domain = curator.domain
         width = self.width or DEFAULT_WIDTH
-        monomials = [*all_monomials(domain, min(self.order, len(domain)) - 1), ()]
+        monomials = features_of(domain, self._order(domain))
         done = regress_spins(curator, budget, monomials, width, self.variant, self.steps)
-        found: dict[Clique, list[float]] = defaultdict(list)
-        for name, row in zip(domain.names, done.state.w / 2, strict=True):
-            for I, value in zip(monomials, row, strict=True):
-                if name not in I:
-                    found[domain.clique((*I, name))].append(float(value))
-        coefficients = {I: float(np.mean(values)) for I, values in found.items()}
+        coefficients = regression_coefficients(domain, monomials, done.state)
         kept = {I: v for I, v in coefficients.items() if abs(v) >= self.min_weight / 2}
-        if self.max_terms is not None:
-            joint = sorted((I for I in kept if len(I) > 1), key=lambda I: -abs(kept[I]))
-            kept = {I: v for I, v in kept.items() if len(I) == 1 or I in set(joint[: self.max_terms])}
         card = release_card(
             curator.statement(),
             [] if done.size is None else [done.size],
@@ -193,22 +254,67 @@ class BinaryMRFLearner:
             frank_wolfe_steps=done.steps,
             width=width,
         )
-        return BinaryMRF(kept, domain, card)
+        return BinaryMRF(self._largest(kept), domain, card)
+
+    def _algorithm_5(self, curator: Curator, budget: Budget) -> BinaryMRF:
+        """Privacy: with all records, the two halves of the budget compose; with two halves of the records, each unit
+        is in one of them, by its own coin, and each may cost the whole (:meth:`Curator.partition`)."""
+        domain = curator.domain
+        order = self._order(domain)
+        width = self.width or DEFAULT_WIDTH
+        monomials = features_of(domain, order)
+        shares: tuple[Budget, ...]
+        if self.halves:
+            asked, shares = curator.partition(2, budget), (budget, budget)
+        else:
+            asked, shares = (curator, curator), tuple(budget.split([1, 1]))
+        done = regress_spins(asked[0], shares[0], monomials, width, self.variant, self.steps)
+        parities: dict[Clique, float] = {}
+        if order > 1:
+            workload = Parities(domain, monomials[:-1])
+            options = {"random_state": self.random_state} if self.release == "perturbed_leader" else {}
+            released = RELEASES[self.release](asked[1], workload, shares[1], **options)
+            parities = dict(zip(workload.monomials, map(float, released.answers), strict=True))
+        u = averaged_derivatives(domain, monomials, done.state, parities)
+        if self.min_weight > 0:
+            u = maximal_first(u, regression_coefficients(domain, monomials, done.state), self.min_weight)
+        card = release_card(
+            curator.statement(),
+            [] if done.size is None else [done.size],
+            method=f"maximal_monomials, {self.variant}, {self.release} parities",
+            frank_wolfe_steps=done.steps,
+            width=width,
+            halves=self.halves,
+            coefficients="a field" if self.min_weight > 0 else "only those of maximal monomials estimate the field's",
+        )
+        return BinaryMRF(self._largest(u), domain, card)
+
+    def _largest(self, coefficients: dict[Clique, float]) -> dict[Clique, float]:
+        """All single columns, and the ``max_terms`` largest of the others."""
+        if self.max_terms is None:
+            return coefficients
+        joint = sorted((I for I in coefficients if len(I) > 1), key=lambda I: -abs(coefficients[I]))
+        kept = set(joint[: self.max_terms])
+        return {I: v for I, v in coefficients.items() if len(I) == 1 or I in kept}
 
 
-def _fit(
-    domain: Domain, sums: list[tuple[tuple[Clique, ...], Measurement]], n: float, monomials: list[Clique]
-) -> tuple[list[Clique], Array, Array]:
-    """Maximum likelihood with these monomials, and the standard errors of their coefficients."""
-    total, weight = dict.fromkeys(monomials, 0.0), dict.fromkeys(monomials, 0.0)
-    for measured, m in sums:
-        w = 1 / max(m.standard_deviation / n, 1e-3 / n) ** 2
-        for I, value in zip(measured, m.values, strict=True):
-            if I in total:
-                total[I] += w * value / n
-                weight[I] += w
-    variance = np.array([1 / weight[I] for I in monomials])
-    target = np.clip(np.array([total[I] for I in monomials]) * variance, -1, 1)
-    family = ParityFamily(len(domain), positions(domain.names, monomials))
-    c, spectrum = family.fit(target, ridge_of(variance))
-    return monomials, c, family.standard_errors(spectrum, variance, n)
+def _records(size: Measurement) -> float:
+    return max(float(size.values), 1.0)
+
+
+def _read(
+    measurements: Measurements, domain: Domain
+) -> tuple[Measurement, list[tuple[tuple[Clique, ...], Measurement]], bool]:
+    """The number of records, and the sums with the monomials that they are of."""
+    facts = measurements.release.get("parities")
+    by_label = {m.label: m for m in measurements if m.clique is None}
+    size = next((m for m in measurements if m.clique == ()), None)
+    if not isinstance(facts, dict) or size is None or not {ALL, AGAIN} <= set(by_label):
+        raise InputError("these measurements hold no parities; make them with BinaryMRFLearner(order).measure(curator)")
+    everything = all_monomials(domain, int(facts["order"]))
+    again = tuple(domain.clique(I) for I in facts["again"])
+    sums = [(everything, by_label[ALL]), (again, by_label[AGAIN])]
+    for monomials, measured in sums:
+        if measured.counts.shape != (len(monomials),):
+            raise InputError(f"{measured.label!r} should have {len(monomials)} sums, but has {measured.counts.size}")
+    return size, sums, bool(facts["dense"])

@@ -49,7 +49,7 @@ class NoisyTables:
     def of(cls, field: Field, measurements: Measurements) -> NoisyTables:
         """One measurement for each clique of the model, the first there is."""
         y, reach, variance = {}, {}, {}
-        found = {frozenset(m.clique): m for m in reversed(measurements) if m.clique is not None}
+        found = {frozenset(m.clique): m for m in reversed(measurements) if m.clique and not m.proportions}
         for clique in field.cliques:
             m = found.get(frozenset(clique))
             shape = tuple(field.domain[n].size for n in clique)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..domain import Clique, Domain
-from ..errors import InputError
+from ..errors import InputError, counted
 from ..measurement import Measurement, Measurements
 from ..privacy.budget import Amount, Budget
 from ..privacy.calibration import NoiseChoice
@@ -60,7 +60,10 @@ def measure_nodes(
 def node_tables(families: Families, measured: Sequence[Measurement]) -> dict[str, NodeTables]:
     """Pair up what :func:`measure_nodes` measured; the weight ε_t of eq. 17 is one over the noise's scale."""
     if len(measured) != 2 * len(families.domain):
-        raise InputError(f"{2 * len(families.domain)} tables are needed, two a column; got {len(measured)}")
+        raise InputError(
+            f"{counted(2 * len(families.domain), 'table')} are needed, two a column, as measure(curator) gives them; "
+            f"got {len(measured)}. The paper's methods make no use of further or public tables; OptimalNetwork does"
+        )
     out = {}
     for i, name in enumerate(families.domain):
         family, above = measured[2 * i], measured[2 * i + 1]
@@ -87,13 +90,18 @@ def parameters(
         marginals.append(np.transpose(_marginal(tables[name]), [scope.index(n) for n in clique]))
     weights = [tables[n].weight for n in families.domain]
     agreed = mutual_consistency(families.domain, cliques, marginals, weights)
-    records = max(float(np.mean([t.family.sum() for t in tables.values()])), 1.0)
+    records = records_of(tables)
     out = {}
     for name, clique, m in zip(families.domain, cliques, agreed, strict=True):
         least = 0.0 if tables[name].exact else least_records / records
         table = np.maximum(families.table(name, clique, m), 0.0) + least
         out[name] = _uniform_where_empty(table)
     return out
+
+
+def records_of(tables: Mapping[str, NodeTables]) -> float:
+    """The number of records as far as the noisy tables tell: the mean of their totals, at least 1."""
+    return max(float(np.mean([t.family.sum() for t in tables.values()])), 1.0)
 
 
 def _marginal(tables: NodeTables) -> Array:

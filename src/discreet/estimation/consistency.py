@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from ..domain import Clique, Domain
 from ..errors import InputError
 from ..measurement import Measurement, Measurements
+from .public_tables import check_public, fits
 
 Array = NDArray[np.float64]
 Estimates = dict[Clique, tuple[Array, float]]
@@ -39,8 +40,8 @@ def consistent(measurements: Measurements | Iterable[Measurement]) -> Estimates:
     """For each measured clique, the generalised-least-squares table (on the scale of counts; may hold negative cells)
     and the variance that the noise leaves in each of its cells.
 
-    Public tables count as known for certain. Several measurements of one clique are pooled. A number of records that
-    the curator was told to be public is used as well.
+    Public tables count as known for certain: see :mod:`.public_tables`. Several measurements of one clique are pooled.
+    A number of records that the curator was told to be public is used as well.
     """
     tables = pooled(measurements)
     if not tables:
@@ -67,7 +68,10 @@ def estimated_total(measurements: Measurements | Iterable[Measurement], least: f
 
 def total_and_variance(measurements: Measurements | Iterable[Measurement]) -> tuple[float, float]:
     """The number of records as far as the tables tell (it may come out negative), and the variance of that number."""
-    tables = pooled(measurements)
+    return _total(_pooled(_with_public_size(measurements)))
+
+
+def _total(tables: Estimates) -> tuple[float, float]:
     if not tables:
         raise InputError("no tables were measured, so nothing is known about the number of records")
     known = [float(y.sum()) for y, v in tables.values() if v == 0]
@@ -79,10 +83,24 @@ def total_and_variance(measurements: Measurements | Iterable[Measurement]) -> tu
 
 
 def pooled(measurements: Measurements | Iterable[Measurement]) -> Estimates:
-    """One table and variance a clique, several measurements of a clique weighted by their precision."""
+    """One table and variance a clique, several measurements of a clique weighted by their precision; public proportions
+    as counts of as many records as the other tables tell. Public tables that cannot be true are refused."""
+    items = _with_public_size(measurements)
+    out = _pooled(items)
+    if any(m.origin == "public" for m in items):
+        total, variance = _total(out)
+        check_public(items, max(total, 1.0), variance)
+        for m in items:
+            if m.proportions and m.clique is not None:
+                known = (m.values * max(total, 1.0), 0.0)
+                out[m.clique] = _pool(out[m.clique], known) if m.clique in out else known
+    return out
+
+
+def _pooled(items: Iterable[Measurement]) -> Estimates:
     out: Estimates = {}
-    for m in _with_public_size(measurements):
-        if m.clique is None:
+    for m in items:
+        if m.clique is None or m.proportions:
             continue
         values, variance = m.values, m.standard_deviation**2
         if m.clique in out:
@@ -105,7 +123,9 @@ def _with_public_size(measurements: Measurements | Iterable[Measurement]) -> lis
     # Where persons have several rows the stated size is not the number of rows that were counted.
     by_row = isinstance(unit, Mapping) and unit.get("column") is None
     if isinstance(size, int) and by_row and items and not any(m.clique == () and m.noise.variance == 0 for m in items):
-        items.append(Measurement.public(items[0].domain, (), size))
+        stated = Measurement.public(items[0].domain, (), size)
+        if fits(stated, items):
+            items.append(stated)
     return items
 
 

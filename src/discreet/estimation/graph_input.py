@@ -45,7 +45,7 @@ def parents_of(graph: Graph, domain: Domain) -> Parents:
         found = parse_bif(graph).parents if graph.lstrip().startswith("network") else parse_arrows(graph)
     elif isinstance(graph, os.PathLike):
         path = Path(graph)
-        found = read_bif(path).parents if path.suffix.lower() == ".bif" else parse_arrows(path.read_text("utf-8"))
+        found = read_bif(path).parents if path.suffix.lower() == ".bif" else parse_arrows(_text_of(path))
     elif isinstance(graph, Mapping):
         found = graph
     else:
@@ -67,6 +67,14 @@ def materialised(graph: Graph) -> Graph:
     return tuple(graph)
 
 
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not text in UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror or "unreadable"
+        raise InputError(f"the file {str(path)!r} with the graph cannot be read: {reason}") from None
+
+
 def parse_arrows(text: str) -> Parents:
     """Parents from lines ``a -> b``."""
     pairs: list[tuple[str, str]] = []
@@ -74,6 +82,9 @@ def parse_arrows(text: str) -> Parents:
         content = line.split("#", 1)[0].strip().rstrip(";")
         if not content:
             continue
+        odd = next((arrow for arrow in ("<->", "-->", "=>", "—>", "–>") if arrow in content), None)
+        if odd is not None:
+            raise InputError(f"line {number} of the graph has {odd!r}; an arrow is written '->': {content[:80]!r}")
         sides = [[n.strip() for n in side.split(",")] for side in content.replace("→", "->").split("->")]
         if len(sides) < 2 or "<-" in content or any(not name for side in sides for name in side):
             raise InputError(f"line {number} of the graph is not of the form 'parent -> child': {content[:80]!r}")

@@ -151,6 +151,22 @@ def _sampled(moments: SpinMoments, pairs: Sequence[Pair], random_state: int) -> 
     return _unflat(average / count, p, pairs, "maximum likelihood by persistent Gibbs chains, approximate")
 
 
+def spin_moments(A: Array, theta: Array, random_state: int = 0) -> tuple[Array, Array]:
+    """E z_i and E z_i z_j of a model: by enumeration, or by Gibbs chains where there are too many columns for it."""
+    p = len(A)
+    if p > MOST_COLUMNS:
+        chains = SpinChains.start(np.zeros(p), _CHAINS, random_state)
+        chains.moments(A, theta, 10 * _SWEEPS)
+        return chains.moments(A, theta, _ROUNDS)
+    pairs = [(i, j) for i in range(p) for j in range(i + 1, p)]
+    family = ParityFamily(p, (*((i,) for i in range(p)), *pairs))
+    i, j = _index(pairs)
+    spectrum = family.spectrum(family.distribution(np.concatenate([theta, A[i, j]]))[0])[family.masks]
+    double = np.eye(p)
+    double[i, j] = double[j, i] = spectrum[p:]
+    return spectrum[:p], double
+
+
 def _fields(moments: SpinMoments, A: Array) -> Array:
     m = moments.single.clip(-0.95, 0.95)
     return np.asarray(np.arctanh(m) - A @ m).clip(-2, 2)

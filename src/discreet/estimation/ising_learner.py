@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..domain import Domain
-from ..errors import InputError
-from ..measurement import Noise
+from ..errors import InputError, counted
+from ..measurement import Measurements, Noise
+from ..models.base import Model
 from ..models.ising import IsingModel, check_binary
 from ..privacy.budget import Budget
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.gradients import SpinGradients
-from ..privacy.query import Marginals
+from ..privacy.parities import ParitySums
 from ..privacy.unit import PrivacyUnit
 from .frank_wolfe import Variant, choose_steps
-from .ising_fit import IsingFit, Pair, explained, fit_support, project_width, sparse_of
+from .ising_fit import (
+    IsingFit,
+    Pair,
+    explained,
+    fit_support,
+    project_width,
+    significant_pairs,
+    sparse_of,
+    spin_moments,
+)
 from .ising_frank_wolfe import DEFAULT_WIDTH, couplings, regress_spins
 from .plan import Plan
 from .planned_sums import PlannedSums, release_card
+from .spin_learning import Method, check_choices, frank_wolfe_card, planned_size, selection_plan
 from .spin_measuring import (
     PARTNERS,
     SELECTED_SHARES,
-    SIZE_SHARE,
+    STRATEGIES,
     Measured,
     Strategy,
     choose,
     chosen_sums,
     measure_spins,
+    monomials_of,
     pair_sums,
-    size_and_rest,
 )
-
-Method = Literal["auto", "moments", "frank_wolfe"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,8 @@ class IsingLearner:
         ``"moments"`` (what ``"auto"`` takes): noisy means and pair correlations, then maximum likelihood.
         ``"frank_wolfe"``: a private sparse logistic regression a column ([001] Algorithm 2).
     strategy:
-        Which pairs are measured: ``"all pairs"``, ``"selected pairs"``, or what the noise suggests (``"auto"``).
+        Which pairs are measured: ``"all pairs"`` and what stands out again, ``"selected pairs"``, or what the noise
+        suggests of the two (``"auto"``); ``"one shot"``: all pairs, once.
     width:
         λ, a public bound on Σ_j |A_ij| + |θ_i| for every column; estimates are scaled down to it. Frank–Wolfe
         searches the ball of radius 2λ, with λ = 2 by default.
@@ -74,20 +85,9 @@ class IsingLearner:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if self.method not in ("auto", "moments", "frank_wolfe"):
-            raise InputError(f"method must be 'auto', 'moments' or 'frank_wolfe', got {self.method!r}")
-        if self.variant not in ("tight", "published"):
-            raise InputError(f"variant must be 'tight' or 'published', got {self.variant!r}")
-        if self.steps is not None and (type(self.steps) is not int or self.steps < 1):
-            raise InputError(f"steps must be a whole number of at least 1, got {self.steps!r}")
-        if self.strategy not in ("auto", "all pairs", "selected pairs"):
-            raise InputError(f"strategy must be 'auto', 'all pairs' or 'selected pairs', got {self.strategy!r}")
-        if self.width is not None and not self.width > 0:
-            raise InputError(f"width must be positive, got {self.width}")
-        if self.max_edges is not None and (type(self.max_edges) is not int or self.max_edges < 0):
-            raise InputError(f"max_edges must be a whole number of at least 0, got {self.max_edges!r}")
-        if not self.min_weight >= 0:
-            raise InputError(f"min_weight must not be negative, got {self.min_weight}")
+        check_choices(self.method, self.variant, self.steps, self.width, self.min_weight, most=self.max_edges)
+        if self.strategy not in STRATEGIES:
+            raise InputError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}; got {self.strategy!r}")
 
     def plan(
         self,
@@ -102,16 +102,12 @@ class IsingLearner:
         check_binary(domain, "an Ising model")
         if self.method == "frank_wolfe":
             return self._frank_wolfe_plan(domain, unit, budget, approximate_size, size_is_public)
-        for_size, rest = size_and_rest(budget, size_is_public=size_is_public)
-        entries: list[PlannedSums] = []
-        whole = 1.0
-        if for_size is not None:
-            whole = 1 - SIZE_SHARE / 100
-            count = Marginals(domain, [()])
-            noise = noise_of(plan_noise(count, unit, for_size).calls[0])
-            entries.append(PlannedSums((), 1, SIZE_SHARE / 100, noise, name="number of records"))
+        entries, rest, whole = planned_size(domain, unit, budget, size_is_public=size_is_public)
         strategy = choose(domain, unit, rest, approximate_size, self.strategy)
-        if strategy == "all pairs":
+        stages: list[tuple[ParitySums | None, int, str]]
+        if strategy == "one shot":
+            stages = [(pair_sums(domain), 100, "all means and pair sums")]
+        elif strategy == "all pairs":
             stages = [(pair_sums(domain), 50, "all means and pair sums"), (None, 50, "those that stand out, again")]
         else:
             stages = [
@@ -123,29 +119,72 @@ class IsingLearner:
             noise = Noise("none") if query is None else noise_of(plan_noise(query, unit, share).calls[0])
             cells = 0 if query is None else query.parts[0].cells
             entries.append(PlannedSums((), cells, whole * percent / 100, noise, name=name))
-        note = f"Strategy: {strategy}" + ("." if approximate_size else "; the noisy number of records may change it.")
+        settled = approximate_size or self.strategy != "auto"
+        note = f"Strategy: {strategy}" + ("." if settled else "; the noisy number of records may change it.")
         return Plan(f"moments of an Ising model, {strategy}", unit, budget, tuple(entries), (note,), approximate_size)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> IsingModel:
         """Ask the curator with ``share`` (all that remains, by default), then estimate."""
-        check_binary(curator.domain, "an Ising model")
-        budget = share or curator.remaining or curator.budget
         if self.method == "frank_wolfe":
-            return self._frank_wolfe(curator, budget)
-        measured = measure_spins(curator, budget, self.strategy, most=self.max_edges, least=self.min_weight)
-        fit, pairs = self._estimate(curator.domain, measured)
+            check_binary(curator.domain, "an Ising model")
+            return self._frank_wolfe(curator, share or curator.remaining or curator.budget)
+        return self.estimate(self.measure(curator, share))
+
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """The noisy number of records and sums of spins; with ``share``, or all that remains.
+
+        Guarantee: ``share``, for the curator's unit, by composition; each step is a paid question, and which pairs the
+        later ones ask for follows from what the earlier ones released. Sensitivities: :class:`ParitySums`.
+        """
+        check_binary(curator.domain, "an Ising model")
+        if self.method == "frank_wolfe":
+            raise InputError("Frank–Wolfe selects and measures nothing; use fit, or method='moments'")
+        budget = share or curator.remaining or curator.budget
+        return measure_spins(curator, budget, self.strategy, most=self.max_edges, least=self.min_weight)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> IsingModel:
+        """The model from what :meth:`measure` gave; post-processing only. A public total may have been added."""
+        measured = Measured.of(measurements)
+        columns = next(m.domain for m in measurements if m.clique is None)
+        if domain is not None and domain.names != columns.names:
+            raise InputError(f"these are sums of the columns {', '.join(columns.names)}, not of the domain given")
+        domain = domain or columns
+        fit, pairs = self._estimate(domain, measured)
         A, theta = fit.A, fit.theta
         if self.width is not None:
             A, theta = project_width(A, theta, self.width)
         card = release_card(
-            curator.statement(),
-            [measured.size, *(m for _, m in measured.sums)],
+            dict(measurements.release),
+            measurements,
             method="moments",
             strategy=measured.strategy,
             estimation=fit.how,
             couplings=len(pairs),
         )
-        return IsingModel(A, theta, curator.domain, card)
+        return IsingModel(A, theta, domain, card)
+
+    def expected(self, measurements: Measurements) -> Callable[[Model], list[NDArray[np.float64]]]:
+        """What a model expects of each measurement: for ``noise_intervals(learner.estimate, …, expected=…)``.
+
+        Up to 20 columns by enumeration, beyond by Gibbs chains.
+        """
+        read = [monomials_of(m) if m.clique is None else None for m in measurements]
+        n = Measured.of(measurements).moments.records
+
+        def sums(model: Model) -> list[NDArray[np.float64]]:
+            assert isinstance(model, IsingModel)
+            single, double = spin_moments(model.A, model.theta, self.random_state)
+            place = {name: i for i, name in enumerate(model.domain.names)}
+            out = []
+            for m, monomials in zip(measurements, read, strict=True):
+                if monomials is None:
+                    out.append(np.asarray(m.values, dtype=np.float64))
+                    continue
+                at = [[place[name] for name in I] for I in monomials]
+                out.append(n * np.array([single[I[0]] if len(I) == 1 else double[I[0], I[1]] for I in at]))
+            return out
+
+        return sums
 
     def _frank_wolfe(self, curator: Curator, budget: Budget) -> IsingModel:
         domain = curator.domain
@@ -157,43 +196,36 @@ class IsingLearner:
             size = np.sort(np.abs(A[np.triu_indices(len(A), 1)]))[::-1]
             cut = size[self.max_edges] if self.max_edges < len(size) else 0.0
             A = np.where(np.abs(A) > cut, A, 0.0)
-        card = release_card(
-            curator.statement(),
-            [] if done.size is None else [done.size],
-            method=f"frank_wolfe, {self.variant}",
-            frank_wolfe_steps=done.steps,
-            width=width,
-        )
-        return IsingModel(A, theta, domain, card)
+        return IsingModel(A, theta, domain, frank_wolfe_card(curator, done, self.variant, width))
 
     def _frank_wolfe_plan(
         self, domain: Domain, unit: PrivacyUnit, budget: Budget, size: float | None, size_is_public: bool
     ) -> Plan:
-        public = size_is_public or self.steps is not None
-        for_size, rest = size_and_rest(budget, size_is_public=public)
-        entries = []
-        if for_size is not None:
-            noise = noise_of(plan_noise(Marginals(domain, [()]), unit, for_size).calls[0])
-            entries.append(PlannedSums((), 1, SIZE_SHARE / 100, noise, name="number of records"))
         width = self.width or DEFAULT_WIDTH
-        steps: int | None = self.steps
-        if steps is None and size is not None:
-            monomials = [*((n,) for n in domain.names), ()]
-            zero = SpinGradients(domain, monomials, np.zeros((len(domain), len(monomials)), dtype=np.int64), 0.0)
-            steps = choose_steps(self.variant, 2 * width, size, zero, unit, rest)
-        what = f"{'some' if steps is None else steps} steps, a vertex for each of {len(domain)} regressions"
-        share = 1.0 if for_size is None else 1 - SIZE_SHARE / 100
-        entries.append(PlannedSums((), 0, share, Noise("none"), name=what))
-        note = "Selections, not sums: their noise is on the scores inside."
-        return Plan(f"frank_wolfe, {self.variant}", unit, budget, tuple(entries), (note,), size)
+        monomials = [*((n,) for n in domain.names), ()]
+        zero = SpinGradients(domain, monomials, np.zeros((len(domain), len(monomials)), dtype=np.int64), 0.0)
+
+        def steps(n: float, rest: Budget) -> int:
+            return choose_steps(self.variant, 2 * width, n, zero, unit, rest)
+
+        what = f"a vertex for each of {counted(len(domain), 'regression')}"
+        method = f"frank_wolfe, {self.variant}"
+        return selection_plan(method, domain, unit, budget, size, size_is_public, self.steps, steps, what)
 
     def _estimate(self, domain: Domain, measured: Measured) -> tuple[IsingFit, Sequence[Pair]]:
-        moments, pairs = measured.moments, list(measured.pairs)
+        moments = measured.moments
+        bounds: dict[str, Any] = {"most": self.max_edges, "least": self.min_weight}
+        free = self.max_edges is None and self.min_weight == 0
+        if measured.pairs is None:
+            found, dense = significant_pairs(domain, moments, **bounds)
+            pairs = explained(moments, found) if free and not dense else found
+        else:
+            pairs, dense = list(measured.pairs), measured.dense
         fit = fit_support(domain, moments, pairs, self.random_state)
-        if measured.dense:
+        if dense or measured.pairs is None:
             return fit, pairs
-        kept = sparse_of(fit, moments, pairs, most=self.max_edges, least=self.min_weight)
-        if self.max_edges is None and self.min_weight == 0:
+        kept = sparse_of(fit, moments, pairs, **bounds)
+        if free:
             kept = explained(moments, kept)
         return (fit if kept == pairs else fit_support(domain, moments, kept, self.random_state)), kept
 

@@ -23,23 +23,25 @@ a noisy count): ½·√(2/π)·√(n(|X| − 1)(|Π| − 1)). It keeps large fam
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Domain
-from ..errors import CostError, InputError
+from ..errors import CostError, InputError, counted
+from ..measurement import Measurements
 from ..models.bayesian import BayesianNetwork
 from ..privacy.budget import Amount, Budget, exact
 from ..privacy.calibration import NoiseChoice, noise_of, plan_noise, plan_selection
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals, Score
 from ..privacy.unit import PrivacyUnit
+from ..progress import track
 from .graph_input import Parents
+from .network_arguments import as_measurements, check_curator, check_limits, check_plan, checked_size
 from .network_fit import STEPS
 from .optimal import OptimalNetwork
 from .plan import Plan, PlannedTable
@@ -48,6 +50,8 @@ IntArray = NDArray[np.int64]
 Candidate = tuple[str, tuple[str, ...]]
 MOST_CANDIDATES = 20_000
 LARGEST_COUNT = 2**31
+LARGEST_PENALTY = 2**60
+METHOD = "searched"
 
 
 class Dependence(Score):
@@ -66,7 +70,11 @@ class Dependence(Score):
         self._position = {c: i for i, c in enumerate(cliques)}
         self._penalties = [0] * len(self._pairs) if penalties is None else [int(p) for p in penalties]
         if len(self._penalties) != len(self._pairs):
-            raise InputError(f"{len(self._pairs)} candidates need as many penalties, got {len(self._penalties)}")
+            raise InputError(
+                f"{counted(len(self._pairs), 'candidate')} need as many penalties, got {len(self._penalties)}"
+            )
+        if any(abs(p) > LARGEST_PENALTY for p in self._penalties):  # a score less its penalty must fit into 64 bits
+            raise InputError("a penalty must lie within 2⁶⁰ of zero")
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -139,10 +147,16 @@ class SearchedNetwork:
             raise InputError(
                 "selection and counting must be positive parts of the budget that leave some for the tables"
             )
+        check_limits(self.largest)
+        checked_size(self.approximate_size)
+        if self.root is not None and not isinstance(self.root, str):
+            raise InputError(f"root is the name of the column to start from, got {self.root!r}")
+        self._learner({})  # checks noise and fit_steps
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """What can be known before the graph is chosen: the noisy count, the selections, and how much is left."""
-        self._check_cost(len(domain))
+        check_plan(domain, unit, budget)
+        self._check(domain)
         counting, selecting, measuring = self._shares(budget, self.approximate_size is not None)
         tables: tuple[PlannedTable, ...] = ()
         if counting is not None:
@@ -154,25 +168,51 @@ class SearchedNetwork:
         if score is not None:
             call, _ = plan_selection(score.linf(unit), selecting.split([1] * rounds)[0])
             notes.append(
-                f"{rounds} private selections share {selecting}; each can tell families apart that differ by more than "
-                f"some {call.scale * math.log(max(len(domain), 2)):.3g} records."
+                f"{counted(rounds, 'private selection')} share{'s' * (rounds == 1)} {selecting}; each can "
+                "tell families apart that differ by more than some "
+                f"{call.scale * math.log(max(len(domain), 2)):.3g} records."
             )
         notes.append(f"The tables of the graph that is found share {measuring}; they are not known before.")
-        return Plan("searched", unit, budget, tables, tuple(notes), approximate_size)
+        return Plan(METHOD, unit, budget, tables, tuple(notes), approximate_size)
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
-        """Choose the graph, then learn its tables; all within the share."""
-        self._check_cost(len(curator.domain))
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """Choose the graph, then measure its tables; all within ``share`` (all that remains, by default). The statement
+        names the graph; noise intervals from these tables take it as it is.
+
+        Guarantee: selections, the noisy count and the tables are asked of the curator one after the other and compose
+        within the share; which families are candidates depends on earlier selections and the noisy count only.
+        """
+        check_curator(curator)
+        self._check(curator.domain)
         whole = share or curator.remaining or curator.budget
         size = self.approximate_size if self.approximate_size is not None else curator.public_size
         counting, selecting, measuring = self._shares(whole, size is not None)
         if size is None:
             size = max(int(curator.size(counting).counts), 1)
         parents = self.search(curator, selecting, float(size))
-        learner = OptimalNetwork(parents, noise=self.noise, fit_steps=self.fit_steps)
-        model = learner.fit(curator, measuring)
-        card: dict[str, Any] = {**(model.card or {}), "method": "searched", "graph": _arrows(parents)}
-        return model.with_card(card)
+        measured = self._learner(parents).measure(curator, measuring)
+        return Measurements(measured, {**measured.release, "parents": {n: list(p) for n, p in parents.items()}})
+
+    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
+        """:meth:`measure`, then :meth:`estimate`."""
+        return self.estimate(self.measure(curator, share), curator.domain)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
+        """The network from what :meth:`measure` measured, on the graph that it found; post-processing only."""
+        measured = as_measurements(measurements)
+        found = measured.release.get("parents")
+        if not isinstance(found, Mapping):
+            raise InputError(
+                "these measurements do not say which graph was found, so SearchedNetwork.measure did not make them; "
+                "with a graph of your own use OptimalNetwork(graph).estimate"
+            )
+        parents = {child: tuple(above) for child, above in found.items()}
+        model = self._learner(parents).estimate(measured, domain)
+        card = {k: v for k, v in (model.card or {}).items() if k != "parents"}
+        return model.with_card({**card, "method": METHOD, "graph": _arrows(parents)})
+
+    def _learner(self, parents: Parents) -> OptimalNetwork:
+        return OptimalNetwork(parents, noise=self.noise, fit_steps=self.fit_steps)
 
     def search(self, curator: Curator, share: Budget, size: float) -> Parents:
         """The graph alone: one selection for each column after the first, with equal parts of the share."""
@@ -181,7 +221,8 @@ class SearchedNetwork:
         chosen: Parents = {first: ()}
         if len(domain) == 1:
             return chosen
-        for part in share.split([1] * (len(domain) - 1)):
+        rounds = len(domain) - 1
+        for part in track(share.split([1] * rounds), rounds, "searching the graph"):
             candidates = self._candidates(domain, tuple(chosen), size)
             if not candidates:  # every pair is too large: the rest stand alone
                 break
@@ -193,8 +234,11 @@ class SearchedNetwork:
             chosen[x] = above
         return {name: chosen.get(name, ()) for name in domain}
 
-    def _check_cost(self, columns: int) -> None:
+    def _check(self, domain: Domain) -> None:
         """Refuse before anything is spent."""
+        if self.root is not None:
+            domain.index(self.root)
+        columns = len(domain)
         degrees = range(1, self.max_parents + 1)
         number = max((columns - i) * sum(math.comb(i, k) for k in degrees) for i in range(columns))
         if number > MOST_CANDIDATES:

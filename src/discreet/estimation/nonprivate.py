@@ -10,9 +10,9 @@ from ..models.bayesian import BayesianNetwork
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator, ExactCurator
 from ..privacy.query import Marginals
-from .families import LARGEST_FAMILY, Families, TooLarge, rows_from_counts
+from .families import LARGEST_FAMILY, Families, card_of, rows_from_counts
 from .graph_input import Graph, materialised
-from .uniform import card_of
+from .network_arguments import TooLarge, check_curator, check_limits
 
 METHOD = "nonprivate"
 
@@ -30,11 +30,13 @@ class NonprivateNetwork:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", materialised(self.graph))
+        check_limits(self.largest, self.too_large)
 
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
+        check_curator(curator)
         if not isinstance(curator, ExactCurator):
             raise InputError("the non-private fit needs exact counts: give it an ExactCurator, or use another method")
         families = self.families(curator.domain)

@@ -1,12 +1,17 @@
 """[001] Algorithm 3, corrected: a pairwise model by a private sparse logistic regression for each column and each pair
 of its levels, all in one pass.
 
+``vertices="group"`` searches a smaller ball whose vertices are a column with a sign for each of its levels
+(:mod:`discreet.privacy.group_vertices`); the radius is then 2λ instead of 2λk.
+
 Corrections: sums instead of averages over the private number |S_uv|; unordered pairs of levels, as the regression of v
 against u is that of u against v with the sign turned; a column's own value is no feature of its regressions; estimates
 of W_ij and W_ji are averaged.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +22,29 @@ from ..models.pairwise import Pair
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator
 from ..privacy.gradients import LevelGradients
+from ..privacy.group_vertices import GroupedLevelGradients, check_vertices
 from .frank_wolfe import State, Variant, choose_steps, init, run
 from .ising_frank_wolfe import Regressions
 from .spin_measuring import size_and_rest
 
 Array = NDArray[np.float64]
+Vertices = Literal["coordinate", "group"]
 
 
-def regress_levels(curator: Curator, budget: Budget, width: float, variant: Variant, steps: int | None) -> Regressions:
-    """Lines 1–6: the ball has radius 2λk, k the largest number of levels."""
+def regress_levels(
+    curator: Curator, budget: Budget, width: float, variant: Variant, steps: int | None, vertices: Vertices
+) -> Regressions:
+    """Lines 1–6: the ball has radius 2λk, k the largest number of levels; with group vertices 2λ."""
     domain = curator.domain
     if max(domain.shape) < 2:
         raise InputError("every column has one level only: there is nothing to learn")
-    radius = 2 * width * max(domain.shape)
+    grouped = vertices == "group"
+    radius = 2 * width * (1 if grouped else max(domain.shape))
+    if grouped:
+        check_vertices(domain)
 
     def problem(v: NDArray[np.int64], scale: float) -> LevelGradients:
-        return LevelGradients(domain, v, scale)
+        return GroupedLevelGradients(domain, v, scale) if grouped else LevelGradients(domain, v, scale)
 
     start = init(*LevelGradients.shape_for(domain), radius)
     size = None

@@ -26,6 +26,7 @@ from ..privacy.budget import Budget
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.gradients import LevelGradients
+from ..privacy.group_vertices import check_vertices
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
 from .consistency import consistent, estimated_total
@@ -33,7 +34,7 @@ from .frank_wolfe import Variant
 from .ising_fit import PRIOR, mostly_real
 from .ising_frank_wolfe import DEFAULT_WIDTH
 from .likelihood import Field
-from .pairwise_frank_wolfe import regress_levels, weights_of
+from .pairwise_frank_wolfe import Vertices, regress_levels, weights_of
 from .plan import Plan, PlannedTable
 from .planned_sums import PlannedSums, release_card
 from .projection import project_table
@@ -56,6 +57,9 @@ class PairwiseLearner:
         Public bounds on the number of edges, and on max |W_ij| of one.
     width, variant, steps:
         Of Frank–Wolfe: λ (2 by default), and as for :class:`IsingLearner`.
+    vertices:
+        Of Frank–Wolfe: ``"coordinate"``, one level of one column at a time as in the paper, or ``"group"``, a column
+        with a sign for each of its levels, in a ball whose radius is smaller by the number of levels.
     memory_limit:
         Bytes of exact inference during the fit; wider graphs are fitted by loopy belief propagation, which the card
         says.
@@ -67,11 +71,14 @@ class PairwiseLearner:
     width: float | None = None
     variant: Variant = "tight"
     steps: int | None = None
+    vertices: Vertices = "coordinate"
     memory_limit: int = TREE_BYTES
 
     def __post_init__(self) -> None:
         if self.method not in ("auto", "moments", "frank_wolfe"):
             raise InputError(f"method must be 'auto', 'moments' or 'frank_wolfe', got {self.method!r}")
+        if self.vertices not in ("coordinate", "group"):
+            raise InputError(f"vertices must be 'coordinate' or 'group', got {self.vertices!r}")
         if self.max_edges is not None and (type(self.max_edges) is not int or self.max_edges < 0):
             raise InputError(f"max_edges must be a whole number of at least 0, got {self.max_edges!r}")
 
@@ -80,6 +87,8 @@ class PairwiseLearner:
         if self.method == "frank_wolfe":
             regressions = LevelGradients.shape_for(domain)[0]
             what = f"steps, a vertex for each of {regressions} regressions"
+            if self.vertices == "group":
+                what += f", out of {check_vertices(domain):,} group vertices in all"
             entry = PlannedSums((), 0, 1.0, Noise("none"), name=what)
             return Plan(f"frank_wolfe, {self.variant}", unit, budget, (entry,), (), approximate_size)
         query = _tables(domain, _pairs(domain))
@@ -99,24 +108,33 @@ class PairwiseLearner:
         budget = share or curator.remaining or curator.budget
         if self.method == "frank_wolfe":
             return self._frank_wolfe(curator, budget)
+        return self.estimate(self.measure(curator, budget), domain)
+
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """The tables of all pairs with half of ``share`` (all that remains, by default), and of the pairs that stand
+        out with the other half; what :meth:`estimate` needs, and public. Not for ``"frank_wolfe"``, which measures
+        nothing but selects."""
+        if self.method == "frank_wolfe":
+            raise InputError("method='frank_wolfe' selects vertices and measures no tables: use fit, or 'moments'")
+        domain = curator.domain
+        budget = share or curator.remaining or curator.budget
         first, second = budget.split([1, 1])
-        query = _tables(domain, _pairs(domain))
-        measured = curator.measure(query, first)
+        measured = curator.measure(_tables(domain, _pairs(domain)), first)
         edges = self._edges(domain, measured, generous=True)
         again = curator.measure(_tables(domain, edges), second)
-        return self.estimate(Measurements((*measured, *again), curator.statement()), domain)
+        return Measurements((*measured, *again), curator.statement())
 
     def _frank_wolfe(self, curator: Curator, budget: Budget) -> PairwiseModel:
         domain = curator.domain
         width = self.width or DEFAULT_WIDTH
-        done = regress_levels(curator, budget, width, self.variant, self.steps)
+        done = regress_levels(curator, budget, width, self.variant, self.steps, self.vertices)
         W, Theta = weights_of(domain, done.state)
         size = {pair: float(np.abs(table).max()) for pair, table in W.items()}
         kept = sorted((pair for pair in W if size[pair] >= self.min_weight / 2), key=lambda pair: -size[pair])
         card = release_card(
             curator.statement(),
             [] if done.size is None else [done.size],
-            method=f"frank_wolfe, {self.variant}",
+            method=f"frank_wolfe, {self.variant}, {self.vertices} vertices",
             frank_wolfe_steps=done.steps,
             width=width,
         )

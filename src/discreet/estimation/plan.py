@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..domain import Clique
+from ..errors import counted
 from ..measurement import Noise
 from ..privacy.budget import Budget
 from ..privacy.unit import PrivacyUnit
+from .network_arguments import checked_size
+
+HOPELESS = 2.0
+"""Expected L1 distance from which on a table tells next to nothing: no two distributions are further apart."""
+SECONDS_A_DRAW, LONG = 1e-5, 5.0
+"""About how long the noise of one cell takes, and from how long on that is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,9 @@ class Plan:
     notes: tuple[str, ...] = ()
     approximate_size: float | None = None
 
+    def __post_init__(self) -> None:
+        checked_size(self.approximate_size)
+
     @property
     def cells(self) -> int:
         return sum(t.cells for t in self.tables)
@@ -67,6 +77,22 @@ class Plan:
         """Tables whose average cell is below one standard deviation of its noise; empty without an approximate size."""
         n = self.approximate_size
         return tuple(t for t in self.tables if n is not None and n / t.cells < t.noise.standard_deviation)
+
+    @property
+    def hopeless(self) -> tuple[PlannedTable, ...]:
+        """Tables with an expected L1 error of 2 or more; empty without an approximate size."""
+        n = self.approximate_size
+        return tuple(t for t in self.tables if n is not None and t.relative_error(n) >= HOPELESS)
+
+    @property
+    def noise_only_below(self) -> float:
+        """With fewer records than this, noise outweighs every table."""
+        return min((t.expected_error / HOPELESS for t in self.tables), default=0.0)
+
+    def with_cautions(self, capped: Iterable[Clique] = (), way_out: str = "") -> Plan:
+        """The same plan with notes on what noise will dominate. ``capped``: tables whose share was limited because they
+        are too large for the data; ``way_out``: what else can be done about these."""
+        return replace(self, notes=(*self.notes, *_cautions(self, set(capped), way_out)))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -105,7 +131,8 @@ class Plan:
             ]
             for t in self.tables
         ]
-        text = f"{self.method}: {len(rows)} tables, {self.cells} cells; {self.budget}; protects {self.unit}\n"
+        size = f"{counted(len(rows), 'table')}, {counted(self.cells, 'cell')}"
+        text = f"{self.method}: {size}; {self.budget}; protects {self.unit}\n"
         text += _aligned([head, *rows])
         reasons = list(dict.fromkeys(t.why for t in self.tables if t.why))
         return text + "".join(f"\n{line}" for line in (*reasons, *self.notes))
@@ -133,8 +160,48 @@ def advice(tables: Iterable[PlannedTable]) -> tuple[str, ...]:
     names = [t.label for t in tables]
     if not names:
         return ()
-    shown = "; ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return (
-        f"Noise will dominate {shown}: rows with few records will be drawn towards what is typical. Fewer parents, "
-        "coarser columns, a larger budget or, with many tables, an (ε, δ) budget help.",
+        f"Noise will dominate {_some(names)}: rows with few records will be drawn towards what is typical. Fewer "
+        "parents, coarser columns, a larger budget or, with many tables, an (ε, δ) budget help.",
     )
+
+
+def _some(names: Sequence[str]) -> str:
+    return "; ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _cautions(plan: Plan, capped: set[Clique], way_out: str) -> tuple[str, ...]:
+    n, hopeless = plan.approximate_size, plan.hopeless
+    out: list[str] = []
+    if n is None and plan.tables:
+        out.append(f"With fewer than some {plan.noise_only_below:.2g} records this would be noise only.")
+    elif hopeless and len(hopeless) == len(plan.tables):
+        out.append(
+            f"NOISE ONLY at n ≈ {n:g}: in every table the expected error is larger than the table itself (L1 of 2 or "
+            f"more). The model would say next to nothing about the data. It takes some {plan.noise_only_below:.2g} "
+            "records, a larger budget, or fewer and smaller tables."
+        )
+    elif hopeless:
+        out.extend(_about_hopeless(plan, capped, way_out))
+    rest = [t for t in plan.noisy if t not in hopeless]
+    out.extend(advice(rest) if len(hopeless) < len(plan.tables) else ())
+    seconds = SECONDS_A_DRAW * plan.cells
+    if seconds > LONG:
+        out.append(f"Drawing noise for {counted(plan.cells, 'cell')} takes some {seconds:.0f} seconds.")
+    return tuple(out)
+
+
+def _about_hopeless(plan: Plan, capped: set[Clique], way_out: str) -> list[str]:
+    """What is too large for the data, and who pays for it."""
+    hopeless = plan.hopeless
+    one, share = len(hopeless) == 1, sum(t.share for t in hopeless)
+    others = len(plan.tables) - len(hopeless)
+    text = (
+        f"Too large for the data: {_some([t.label for t in hopeless])} (expected L1 error of 2 or more: cell by cell "
+        f"{'it tells' if one else 'they tell'} next to nothing)."
+    )
+    if share > 1.5 * len(hopeless) / len(plan.tables):
+        text += f" {'It takes' if one else 'They take'} {100 * share:.2g} % of the budget from "
+        limited = any(t.clique in capped for t in hopeless)
+        text += counted(others, "other table") + (", although its share is limited." if limited else ".")
+    return [text + (f" {way_out}" if way_out else "")]

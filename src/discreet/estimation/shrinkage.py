@@ -27,6 +27,8 @@ FLOOR = 0.1
 STRONG = 8.0
 """Standard deviations from which on (up to 1.5 times as many) the noisy count itself takes over."""
 TINY = 1e-9
+MOST_CELLS = 20_000
+"""G is estimated from so many cells at most, evenly spaced: more say nothing new. All of them are smoothed with it."""
 
 
 def posterior_rows(
@@ -54,14 +56,23 @@ def posterior_rows(
 def _posterior_counts(y: Array, base: Array, sd: Array, total: float) -> Array:
     smallest = min(max(FLOOR * float(np.median(sd)) / total, 1e-7), 0.01)
     grid = np.geomspace(smallest, 1.0, GRID)
-    # Sums of noise over cells and consistency make the noise near enough to normal; far tails are cut so that a
-    # single wild cell cannot decide on a grid point alone.
-    z = (y[:, None] - base[:, None] * grid) / sd[:, None]
-    likelihood = np.exp(-0.5 * np.minimum(z * z, 144.0))
+    some = slice(None) if y.size <= MOST_CELLS else np.linspace(0, y.size - 1, MOST_CELLS).astype(np.int64)
+    likelihood = _likelihood(y[some], base[some], sd[some], grid)
     weights = np.full(GRID, 1 / GRID)
     for _ in range(ROUNDS):
         weights = weights * (likelihood.T @ (1 / (likelihood @ weights))) + PSEUDO_CELLS / GRID
         weights /= weights.sum()
-    mean = base * (likelihood @ (weights * grid)) / (likelihood @ weights)
+    mean = np.empty_like(y)
+    for start in range(0, y.size, MOST_CELLS):
+        part = slice(start, start + MOST_CELLS)
+        likelihood = _likelihood(y[part], base[part], sd[part], grid)
+        mean[part] = base[part] * (likelihood @ (weights * grid)) / (likelihood @ weights)
     keep = np.clip((y / sd - STRONG) / (STRONG / 2), 0.0, 1.0)
     return np.asarray((1 - keep) * mean + keep * y)
+
+
+def _likelihood(y: Array, base: Array, sd: Array, grid: Array) -> Array:
+    # Sums of noise over cells and consistency make the noise near enough to normal; far tails are cut so that a
+    # single wild cell cannot decide on a grid point alone.
+    z = (y[:, None] - base[:, None] * grid) / sd[:, None]
+    return np.asarray(np.exp(-0.5 * np.minimum(z * z, 144.0)))

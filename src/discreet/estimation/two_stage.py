@@ -37,11 +37,20 @@ from ..privacy.budget import Amount, Budget, exact
 from ..privacy.calibration import NoiseChoice
 from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
-from .compute_parameters import LEAST_RECORDS, NodeTables, measure_nodes, node_tables, parameters
-from .families import LARGEST_FAMILY, Array, Families, TooLarge
+from .compute_parameters import LEAST_RECORDS, NodeTables, measure_nodes, node_tables, parameters, records_of
+from .families import LARGEST_FAMILY, Array, Families, card_of
 from .graph_input import Graph, materialised
-from .plan import Plan, advice
-from .uniform import card_of, planned_nodes
+from .network_arguments import (
+    TooLarge,
+    as_measurements,
+    check_curator,
+    check_least_records,
+    check_limits,
+    check_noise,
+    check_plan,
+)
+from .plan import Plan
+from .uniform import planned_nodes
 
 METHOD = "two_stage"
 
@@ -74,23 +83,29 @@ class TwoStageNetwork:
             raise InputError(f"first_stage must lie strictly between 0 and 1, got {self.first_stage}")
         if not 0 < exact(self.rate, "rate") <= 1:
             raise InputError(f"rate must lie in (0, 1], got {self.rate}")
+        check_noise(self.noise)
+        check_limits(self.largest, self.too_large)
+        check_least_records(self.least_records)
 
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """The shares of stage II depend on stage I: they are shown as ranges, errors at equal shares."""
+        check_plan(domain, unit, budget)
         families = self.families(domain)
         _, second = self._stages(budget)
         rest = 1 - float(exact(self.first_stage, "first_stage"))
         why = "The shares depend on a first private stage; errors are shown for equal shares."
         tables = planned_nodes(families, unit, second, self.noise, why, (0.0, rest / 2))
-        plan = Plan(METHOD, unit, budget, tables, families.notes(), approximate_size)
         first = f"Stage I takes {float(exact(self.first_stage, 'first_stage')):.3g} of the budget on a sample of rate "
-        notes = (first + f"{float(exact(self.rate, 'rate')):.3g}.", *plan.notes, *advice(plan.noisy))
-        return Plan(METHOD, unit, budget, tables, notes, approximate_size)
+        notes = (first + f"{float(exact(self.rate, 'rate')):.3g}.", *families.notes())
+        return Plan(METHOD, unit, budget, tables, notes, approximate_size).with_cautions()
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """Both stages, with ``share`` (all that remains, by default): the tables of stage II. The statement names the
+        shares that stage I led to; noise intervals from these tables take them as they are."""
+        check_curator(curator)
         families = self.families(curator.domain)
         first, second = self._stages(share or curator.remaining or curator.budget)
         sample = curator.subsample(self.rate, first)
@@ -99,11 +114,21 @@ class TwoStageNetwork:
         weights = budget_weights(families, stage_one)
         amounts: list[Amount] = [Fraction(w) for w in weights.values()]
         measured = measure_nodes(curator, families, second, amounts, self.noise)
-        tables = parameters(families, node_tables(families, measured), self.least_records)
         whole = sum(weights.values())
-        card = card_of(METHOD, families, Measurements(measured, curator.statement()))
-        card["shares"] = {n: float(w / whole) for n, w in weights.items()}
-        return families.network(tables, card)
+        shares = {n: float(w / whole) for n, w in weights.items()}
+        return Measurements(measured, {**curator.statement(), "shares": shares})
+
+    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
+        """:meth:`measure`, then :meth:`estimate`."""
+        return self.estimate(self.measure(curator, share), curator.domain)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
+        """From the tables of :meth:`measure`, in their order; post-processing only."""
+        measured = as_measurements(measurements)
+        families = self.families(domain or measured.domain)
+        nodes = node_tables(families, measured)
+        tables = parameters(families, nodes, self.least_records)
+        return families.network(tables, card_of(METHOD, families, measured, records_of(nodes)))
 
     def _stages(self, budget: Budget) -> tuple[Budget, Budget]:
         part = exact(self.first_stage, "first_stage")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..domain import Domain
 from ..measurement import Measurements
@@ -13,10 +12,19 @@ from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
-from .compute_parameters import LEAST_RECORDS, measure_nodes, node_tables, parameters
-from .families import LARGEST_FAMILY, Families, TooLarge
+from .compute_parameters import LEAST_RECORDS, measure_nodes, node_tables, parameters, records_of
+from .families import LARGEST_FAMILY, Families, card_of
 from .graph_input import Graph, materialised
-from .plan import Plan, PlannedTable, advice
+from .network_arguments import (
+    TooLarge,
+    as_measurements,
+    check_curator,
+    check_least_records,
+    check_limits,
+    check_noise,
+    check_plan,
+)
+from .plan import Plan, PlannedTable
 
 METHOD = "uniform"
 
@@ -37,29 +45,37 @@ class UniformNetwork:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", materialised(self.graph))
+        check_noise(self.noise)
+        check_limits(self.largest, self.too_large)
+        check_least_records(self.least_records)
 
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+        check_plan(domain, unit, budget)
         families = self.families(domain)
         tables = planned_nodes(families, unit, budget, self.noise, "Equal shares for all columns.")
-        plan = Plan(METHOD, unit, budget, tables, families.notes(), approximate_size)
-        return Plan(METHOD, unit, budget, tables, (*plan.notes, *advice(plan.noisy)), approximate_size)
+        return Plan(METHOD, unit, budget, tables, families.notes(), approximate_size).with_cautions()
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """Two tables a column, with equal shares of ``share`` (all that remains, by default)."""
+        check_curator(curator)
         families = self.families(curator.domain)
         whole = share or curator.remaining or curator.budget
-        measured = measure_nodes(curator, families, whole, [1] * len(families.domain), self.noise)
-        return self._estimate(families, measured)
+        return measure_nodes(curator, families, whole, [1] * len(families.domain), self.noise)
+
+    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
+        """:meth:`measure`, then :meth:`estimate`."""
+        return self.estimate(self.measure(curator, share), curator.domain)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
-        """From the measurements of :meth:`fit`, in their order; post-processing only."""
-        return self._estimate(self.families(domain or measurements.domain), measurements)
-
-    def _estimate(self, families: Families, measured: Measurements) -> BayesianNetwork:
-        tables = parameters(families, node_tables(families, measured), self.least_records)
-        return families.network(tables, card_of(METHOD, families, measured))
+        """From the tables of :meth:`measure`, in their order; post-processing only."""
+        measured = as_measurements(measurements)
+        families = self.families(domain or measured.domain)
+        nodes = node_tables(families, measured)
+        tables = parameters(families, nodes, self.least_records)
+        return families.network(tables, card_of(METHOD, families, measured, records_of(nodes)))
 
 
 def planned_nodes(
@@ -81,13 +97,3 @@ def planned_nodes(
             share = 1 / (2 * nodes)
             out.append(PlannedTable(planned.clique, planned.cells, share, noise_of(call), why, share_range))
     return tuple(out)
-
-
-def card_of(method: str, families: Families, measured: Measurements) -> dict[str, Any]:
-    """The statement of the curator with what the learner adds."""
-    card: dict[str, Any] = {**measured.release, "method": method, "noise": sorted({m.noise.kind for m in measured})}
-    if not measured.is_release:
-        card["origin"] = next(m.origin for m in measured if m.origin not in ("release", "public"))
-    if families.dropped:
-        card["dropped_edges"] = [list(e) for e in families.dropped]
-    return card

@@ -1,7 +1,8 @@
 """Saving and loading models in the native format; each family of models registers its kind here.
 
 The header has the keys ``format``, ``version``, ``kind``, ``domain`` (the schema form), ``card`` (the release card, or
-null for a model that is not a release), ``model`` (what the kind needs besides arrays) and ``arrays``.
+null for a model that is not a release), ``model`` (what the kind needs besides arrays) and ``arrays``. A release file
+has one more, ``release``, with what :mod:`discreet.release` puts beside the model; its arrays are ``released.…``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from .limits import DEFAULT_LIMITS, Limits
 from .reading import shown
 
 _KEYS = ("format", "version", "kind", "domain", "card", "model", "arrays")
+_BESIDE = "release"
+_BESIDE_PREFIX = "released."
 _LONGEST_REASON = 500
 
 
@@ -46,22 +49,44 @@ def check_release(card: Mapping[str, Any] | None) -> None:
         )
 
 
-def save_model(model: Archivable, path: PathLike) -> None:
-    """Write a model to a file: deterministic bytes, there completely or not at all."""
+def save_model(
+    model: Archivable,
+    path: PathLike,
+    beside: tuple[Mapping[str, Any], Mapping[str, AnyArray]] | None = None,
+) -> None:
+    """Write a model to a file: deterministic bytes, there completely or not at all. ``beside``: see :data:`Beside`."""
     header, arrays = model.to_archive()
     unknown = sorted(set(header) - set(_KEYS))
     if unknown or not isinstance(header.get("kind"), str):
         raise InputError(f"a model's header has the keys {', '.join(_KEYS)}; got {', '.join(header)}")
     check_release(header.get("card"))
-    write_archive(path, {"kind": header["kind"], "domain": None, "card": None, "model": {}, **header}, arrays)
+    whole = {"kind": header["kind"], "domain": None, "card": None, "model": {}, **header}
+    if beside is not None:
+        whole[_BESIDE] = dict(beside[0])
+        arrays = {**arrays, **{_BESIDE_PREFIX + name: array for name, array in beside[1].items()}}
+    write_archive(path, whole, arrays)
 
 
 def load_model(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
     """Read a model; the class follows from the file. The file may come from anywhere: see :func:`read_archive`."""
+    return load_parts(source, limits)[0]
+
+
+Beside = tuple[dict[str, Any], dict[str, AnyArray]]
+"""What a release file holds beside the model: a JSON-able header, and arrays."""
+
+
+def load_parts(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> tuple[Any, Beside | None]:
+    """Read a model and, unopened, what a release file holds beside it."""
     header, arrays = read_archive(source, limits)
+    beside = header.pop(_BESIDE, None)
+    own = {name: array for name, array in arrays.items() if not name.startswith(_BESIDE_PREFIX)}
+    others = {n.removeprefix(_BESIDE_PREFIX): array for n, array in arrays.items() if n.startswith(_BESIDE_PREFIX)}
     try:
+        if not isinstance(beside, dict | None) or (beside is None and others):
+            raise FileFormatError("what it holds beside the model is not an object")
         loader = _loader(header)
-        return loader(header, arrays)
+        return loader(header, own), None if beside is None else (beside, others)
     except (DiscreetError, KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         # The bytes are sound and the header is JSON, but they do not describe a model.
         reason = str(error) if isinstance(error, DiscreetError) else f"{type(error).__name__}: {error}"

@@ -53,6 +53,10 @@ def _probability_text(p: float) -> str:
     return f"{p:.6f}"
 
 
+def _caution_text(caution: str) -> str:
+    return f"\n  beware: {caution}" if caution else ""
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """A table of probabilities with a label on every cell.
@@ -70,6 +74,8 @@ class Answer:
         Targets of the question that were fixed to a level: ``P(dysp=yes)``.
     method, reason:
         How the numbers came about (``"exact"``, ``"loopy"``, ``"gibbs"``) and why that way.
+    caution:
+        What the card of the model warns of.
     """
 
     names: tuple[str, ...]
@@ -80,6 +86,7 @@ class Answer:
     given_names: tuple[str, ...] = ()
     method: str = "exact"
     reason: str = ""
+    caution: str = ""
 
     def __post_init__(self) -> None:
         table = np.array(self.probabilities, dtype=np.float64)
@@ -144,6 +151,7 @@ class Answer:
             "names": list(self.names),
             "cells": [{"levels": list(labels), "probability": p} for labels, p in self],
             "method": self.method,
+            **({"caution": self.caution} if self.caution else {}),
         }
 
     def to_frame(self, backend: str = "pandas") -> Any:
@@ -171,7 +179,7 @@ class Answer:
     def __repr__(self) -> str:
         note = "" if self.method == "exact" else f"   [{self.method}]"
         if not self.names:
-            return f"{self.title} = {_probability_text(float(self))}{note}"
+            return f"{self.title} = {_probability_text(float(self))}{note}{_caution_text(self.caution)}"
         head, lines, left_out = self._rows()
         labelled = 1 if head[-1] != "probability" else len(head) - 1
         width = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
@@ -183,7 +191,7 @@ class Answer:
             text.append(("  " + "  ".join(cells)).rstrip())
         if left_out:
             text.append(f"  … and {left_out} more; to_frame() has them all")
-        return "\n".join(text)
+        return "\n".join(text) + _caution_text(self.caution)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +206,7 @@ class Assignment(Mapping[str, Level]):
     given: Mapping[str, str] = field(default_factory=dict)
     method: str = "exact"
     reason: str = ""
+    caution: str = ""
 
     def __getitem__(self, name: str) -> Level:
         return self.values_[name]
@@ -224,10 +233,12 @@ class Assignment(Mapping[str, Level]):
             "assignment": dict(self.values_),
             "log_probability": self.log_probability,
             "method": self.method,
+            **({"caution": self.caution} if self.caution else {}),
         }
 
     def __repr__(self) -> str:
         width = max(map(len, self.values_), default=0)
         lines = [f"  {name.ljust(width)} = {level_text(value)}" for name, value in self.values_.items()]
         note = "" if self.method == "exact" else f"   [{self.method}]"
-        return "\n".join([f"{self.title}{note}", *lines, f"  probability {_probability_text(self.probability)}"])
+        lines = [f"{self.title}{note}", *lines, f"  probability {_probability_text(self.probability)}"]
+        return "\n".join(lines) + _caution_text(self.caution)

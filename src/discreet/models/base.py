@@ -212,7 +212,9 @@ class Model(ABC):
         Method and options are those of :meth:`marginal`; the most probable values are always exact.
         """
         question = language.resolve(language.parse(text), self.domain)
-        return queries.ask(self, question, method, memory_limit, options)
+        answer = queries.ask(self, question, method, memory_limit, options)
+        caution = (self.card or {}).get("caution")
+        return replace(answer, caution=str(caution)) if caution else answer
 
     # -- samples -------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ MOST_ORDER = 25  # of a monomial whose table of potentials (256 MiB) will still 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinaryMRF(Model):
-    """P(z) ∝ exp(h(z)) on {−1, +1}ᵖ with h(z) = Σ_I h̄(I) Π_{i∈I} z_i, |I| ≤ t.
+    """P(z) ∝ exp(h(z)) on {−1, +1}ᵖ with h(z) = Σ_I h̄(I) Π_{i∈I} z_i, over sets I of at most t columns.
 
     ``coefficients`` maps monomials (tuples of names) to h̄(I), or is a :class:`Polynomial`. The first level of a column
     (code 0) stands for z = −1 and the second (code 1) for +1, as in the Ising model. A constant h̄(∅) has no effect on

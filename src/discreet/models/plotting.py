@@ -55,13 +55,7 @@ def draw(
     unknown = [edge for edge in strengths if edge not in set(model.edges)]
     if unknown:
         raise InputError(f"{unknown[0]} is no edge of the model")
-    routes: Routes = {}
-    if positions is not None:
-        place = dict(positions)
-    elif model.directed:
-        place, routes = _layers(model)
-    else:
-        place = _springs(model, random_state)
+    place, routes = layout(model, random_state) if positions is None else (dict(positions), {})
     if ax is None:
         size = 4.5 + 0.9 * math.sqrt(len(model.domain))
         _, ax = plt.subplots(figsize=(1.25 * size, size), layout="constrained")
@@ -86,6 +80,11 @@ def draw(
     ax.set_axis_off()
     ax.margins(0.12)
     return ax
+
+
+def layout(model: Model, random_state: int = 0) -> tuple[Place, Routes]:
+    """Where the columns go, one unit apart, and the points that an arrow passes on its way around others."""
+    return _layers(model) if model.directed else (_springs(model, random_state), {})
 
 
 def _thickness(value: float, largest: float) -> float:

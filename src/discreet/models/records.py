@@ -207,6 +207,14 @@ class Records:
                 fields = [self._csv_fields(a, slice(start, start + CSV_BLOCK)) for a in self.domain.attributes]
                 file.writelines(",".join(row) + "\n" for row in zip(*fields, strict=True))
 
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write a Parquet file; needs pyarrow."""
+        try:
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise InputError("Parquet files need the package pyarrow: pip install pyarrow, or write .csv") from None
+        pq.write_table(self.to_arrow(), os.fspath(path))
+
     def _csv_fields(self, attribute: Attribute, rows: slice) -> list[str]:
         if attribute.name in self.numbers:
             values = self._whole(attribute, self.numbers[attribute.name][rows]).tolist()

@@ -44,6 +44,7 @@ class Account:
         self._ledger = ledger
         self._charge: int | None = None
         self._parent: Account | None = None
+        self._part = "block or sample"  # what this is of its parent, in the list of steps
         self._closed = False
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -111,6 +112,7 @@ class Account:
         """Refuse before any data is touched."""
         trial = Accountant(
             self._accountant.total,
+            composition=self._accountant.composition,
             delta_for_tests=self._accountant.delta_for_tests,
             spending=self._accountant.spending,
         )
@@ -128,7 +130,7 @@ class Account:
             self._accountant.charge(*costs)
             self._steps.append(dict(step))
             if root is not self:
-                root._steps.append({"in": "block or sample", **step})
+                root._steps.append({"in": self._part, **step})
 
     @property
     def _root(self) -> Account:

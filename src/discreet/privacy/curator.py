@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from .._version import __version__
 from ..errors import BudgetError, InputError
-from ..measurement import Measurement, Measurements, Noise, Origin
-from ..tables.base import IntArray, Table
+from ..measurement import Measurement, Measurements, Noise
+from ..tables.base import Table
+from . import stability, voting
 from .account import Account
 from .accounting import Cost
 from .budget import ZCDP, Amount, ApproxDP, Budget, PureDP
@@ -25,14 +26,11 @@ from .calibration import (
     plan_threshold,
 )
 from .ledger import Ledger
-from .mechanisms import Gateway, NoiseCall, SecureGateway
+from .mechanisms import ExactGateway, Gateway, SecureGateway
 from .query import GroupedScore, Marginals, Query, Score
-from .unit import PrivacyUnit, Sensitivity, as_probability
-
-ABSTAIN = "⊥"
-Learner = Callable[["Curator"], str | None]
-# One unit is in one block, so it changes one vote: one candidate loses it and another gains it.
-_ONE_VOTE = Sensitivity(l1=2, l2_squared=2, linf=1, l0=2)
+from .stability import StabilityTest
+from .unit import PrivacyUnit, as_probability
+from .voting import Learner, Vote
 
 
 @dataclass(frozen=True)
@@ -44,17 +42,13 @@ class Selection:
     scale: float
 
 
-@dataclass(frozen=True)
-class Vote:
-    """The outcome of a private vote. ``winner`` is None when no outcome had enough votes to be shown safely."""
-
-    winner: str | None
-    counts: Mapping[str, int]
-    threshold: int | None
-
-
 class Curator(Account):
     """Holds a table and a budget; answers queries with noise, and refuses when the budget is gone.
+
+    Use it as a context manager, or call :meth:`close`: what was not used goes back to the ledger.
+
+    Order of events in every answer: the request is checked, its cost is computed from public things, the budget is
+    checked, the sum is taken, the charge is made durable, and only then noise is drawn.
 
     Parameters
     ----------
@@ -73,11 +67,8 @@ class Curator(Account):
         Part of the δ of an (ε, δ) budget that is set aside for steps with a δ of their own (thresholds, tests).
     purpose:
         A word for the ledger.
-
-    Use it as a context manager, or call :meth:`close`: what was not used goes back to the ledger.
-
-    Order of events in every answer: the request is checked, its cost is computed from public things, the budget is
-    checked, the sum is taken, the charge is made durable, and only then noise is drawn.
+    remember:
+        Keep every noisy sum in :attr:`released`, so that they can be published beside what is learned from them.
     """
 
     def __init__(
@@ -91,6 +82,7 @@ class Curator(Account):
         delta_for_tests: Amount = 0,
         purpose: str = "",
         gateway: Gateway | None = None,
+        remember: bool = False,
     ) -> None:
         if not isinstance(table, Table):
             raise InputError(
@@ -110,6 +102,7 @@ class Curator(Account):
         self._source = table
         self._prepared: Table | None = None
         self._gateway: Gateway = gateway or SecureGateway()
+        self._remembered: list[Measurement] | None = [] if remember else None
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -145,6 +138,8 @@ class Curator(Account):
                     cost={"kind": call.kind, "scale": repr(call.scale)},
                 )
             )
+        if self._remembered is not None:
+            self._remembered.extend(items)
         return Measurements(items, self.statement())
 
     def select(self, score: Score, share: Budget | None = None, *, k: int = 1) -> Selection:
@@ -243,7 +238,7 @@ class Curator(Account):
         distributed coins, so they can be taken to share one (a coupling), and again one block differs.
         """
         share = self._share(share)
-        _check_blocks(blocks)
+        voting.check_blocks(blocks)
         cost = Cost.of(share)
         self._check((cost,))
         tables = self._rows.split(blocks, self._gateway.secret())
@@ -274,25 +269,48 @@ class Curator(Account):
         privately under the share's notion (votes for anything else are abstentions); without, the share is (ε, δ) and
         outcomes are released by a thresholded histogram [001 Lemma 6.1, with the constants of its proof corrected].
         """
+        return voting.vote(self, learner, blocks, share, candidates)
+
+    def vote_for_each(
+        self, learner: Learner, questions: int, blocks: int, share: Budget | None = None
+    ) -> stability.Stability:
+        """Run a learner on each block, inside; it answers ``questions`` with a word of 0 and 1, and the majority's
+        answers are released if no few votes could change any of them [(ε, δ)-DP; one unit changes one block's votes].
+        """
+        return voting.vote_for_each(self, learner, questions, blocks, share)
+
+    def vote_and_test(self, learner: Learner, blocks: int, share: Budget | None = None) -> stability.Stability:
+        """The most frequent word if it leads by far: propose, test, release [(ε, δ)-DP; 001 Section 6]."""
+        return voting.vote_and_test(self, learner, blocks, share)
+
+    # -- tests of stability ------------------------------------------------------------------------------------------
+
+    def release_if_stable(self, test: StabilityTest, share: Budget | None = None) -> stability.Stability:
+        """All signs of a test if no few units could change any of them, otherwise a refusal.
+
+        Guarantee: (ε, δ)-DP; :mod:`discreet.privacy.stability` has the argument.
+        """
+        return stability.release(self, test, share)
+
+    def in_sequence(self, share: Budget | None = None) -> Curator:
+        """A curator of the same rows for a few steps whose ε and δ simply add up, ``share`` in all.
+
+        A sequence of (ε_i, δ_i) steps, chosen adaptively, is (Σε_i, Σδ_i)-DP; the account of this curator books
+        ``share`` at once. Better than the zCDP route where one large step with a δ of its own follows small ones.
+        """
         share = self._share(share)
-        _check_blocks(blocks)
-        if candidates is not None:
-            if len(set(candidates)) != len(candidates) or not candidates:
-                raise InputError("candidates must be distinct and at least one")
-            call, cost = plan_selection(_ONE_VOTE.linf, share)
-        else:
-            call, cost = plan_threshold(_ONE_VOTE, share)
+        cost = Cost.of(share)
         self._check((cost,))
-        tables = self._rows.split(blocks, self._gateway.secret())
-        ballots = [_ballot(learner, table, self.unit) for table in tables]
-        self._spend((cost,), {"query": "vote", "blocks": blocks, "noise": call.kind, "share": share.to_dict()})
-        if candidates is not None:
-            counts = np.array([ballots.count(c) for c in candidates], dtype=np.int64)
-            return Vote(candidates[self._gateway.select(call, counts)], {}, None)
-        released = self._gateway.release_large(call, {b: ballots.count(b) for b in set(ballots)})
-        released = {b: n for b, n in released.items() if b != ABSTAIN}
-        winner = max(sorted(released), key=lambda b: released[b]) if released else None
-        return Vote(winner, released, call.threshold)
+        rows = self._rows
+        self._spend((cost,), {"query": "in sequence", "share": share.to_dict()})
+        child = self._child(rows, share, self._gateway)
+        child._accountant.composition, child._part = "basic", "sequence"
+        return child
+
+    @property
+    def released(self) -> Measurements | None:
+        """All noisy sums so far (not those of blocks and samples); None unless it was told to remember them."""
+        return None if self._remembered is None else Measurements(self._remembered, self.statement())
 
     def statement(self) -> dict[str, Any]:
         """The public facts that go with everything released: who is protected, how far, and what was peeked at."""
@@ -329,45 +347,14 @@ class Curator(Account):
                 self._prepared = self._source.without_persons()
         return self._prepared
 
+    def _exact(self, block: Table) -> Curator:
+        """For a learner that votes: its block, without noise, and never seen outside."""
+        return ExactCurator(block, self.unit)
+
     def _child(self, table: Table, budget: Budget, gateway: Gateway) -> Curator:
         child = Curator(table, self.unit, budget, gateway=gateway, purpose=self.purpose)
         child._parent = self
         return child
-
-
-def _check_blocks(blocks: int) -> None:
-    if isinstance(blocks, bool) or not isinstance(blocks, int) or blocks < 1:
-        raise InputError(f"the number of blocks must be a whole number of at least 1, got {blocks!r}")
-
-
-def _ballot(learner: Learner, block: Table, unit: PrivacyUnit) -> str:
-    """One block's vote. Whatever goes wrong inside stays inside: it is an abstention."""
-    try:
-        word = learner(ExactCurator(block, unit))
-    except (Exception, SystemExit, GeneratorExit):  # Ctrl-C is the user's, and goes through
-        return ABSTAIN
-    return word if isinstance(word, str) else ABSTAIN
-
-
-class ExactGateway:
-    """No noise at all. For tests, benchmarks and non-private baselines; what passes through is marked ``exact``."""
-
-    origin: Origin = "exact"
-
-    def add_noise(self, call: NoiseCall, values: IntArray) -> IntArray:
-        return np.array(values, dtype=np.int64)
-
-    def select(self, call: NoiseCall, scores: IntArray) -> int:
-        return int(np.argmax(scores))
-
-    def release_large(self, call: NoiseCall, histogram: Mapping[str, int]) -> dict[str, int]:
-        return dict(histogram)
-
-    def secret(self) -> bytes:
-        return SecureGateway().secret()
-
-    def inside(self, budget: Budget) -> Gateway:
-        return self
 
 
 class ExactCurator(Curator):

@@ -107,8 +107,13 @@ class LogisticGradients(Query):
         width = 1 << shift
         # A bin stands for its first margin, where σ is largest, and never for one outside [−reach, reach].
         m = np.arange(0, (2 * reach >> shift) + 1, dtype=np.float64) * width - reach
-        x = np.clip(m * (self.scale / self.largest_feature), -700, 700)
-        return np.rint(UNITS / (1 + np.exp(x))).astype(np.float32), reach, shift
+        return self.slopes(m * (self.scale / self.largest_feature)), reach, shift
+
+    def slopes(self, margins: NDArray[np.float64]) -> NDArray[np.float32]:
+        """σ(−margin) in whole units, for rising margins."""
+        table = np.rint(UNITS / (1 + np.exp(np.clip(margins, -700, 700)))).astype(np.float32)
+        # The exponential of a library may be off in its last bit; that no entry exceeds the ones before is our proof.
+        return np.minimum.accumulate(table)
 
     def largest_terms(self) -> IntArray:
         """Of each regression, the largest entry of the table that its margins can reach, times the largest feature."""
@@ -150,6 +155,10 @@ class LogisticGradients(Query):
     def joint(self, unit: PrivacyUnit) -> tuple[Fraction, Fraction]:
         """See :meth:`GroupedScore.joint`, a group a regression."""
         return Fraction(len(self.targets)), Fraction(len(self.targets))
+
+    def score(self, *, adaptive: bool) -> VertexScore:
+        """For the selection of vertices of the ℓ1 ball."""
+        return SteepestVertex(self, adaptive=adaptive)
 
     def describe(self) -> dict[str, Any]:
         return {"query": type(self).__name__, "regressions": self.v.shape[0], "features": self.v.shape[1]}
@@ -258,55 +267,15 @@ class LevelGradients(LogisticGradients):
         return Fraction(linear), Fraction(linear) if unit.relation == "add-remove" else Fraction(halves, 2)
 
 
-class ValueGradients(LogisticGradients):
-    """One regression of a binary column on numbers in [−1, 1] that stand on a public grid.
+class VertexScore(GroupedScore):
+    """Scores of the vertices of one polytope for each regression: how fast the loss falls towards them."""
 
-    ``values`` gives for each feature column the number of each code, in whole units of 1/resolution.
-    """
-
-    def __init__(
-        self,
-        domain: Domain,
-        target: str,
-        values: Mapping[str, Sequence[int]],
-        resolution: int,
-        v: IntArray,
-        scale: float,
-    ) -> None:
-        self.largest_feature = resolution
-        self._target = target
-        self._values = {name: np.asarray(given, dtype=np.float32) for name, given in values.items()}
-        if domain[target].size != 2:
-            raise InputError(f"the target {target!r} must have two levels, it has {domain[target].size}")
-        for name, numbers in self._values.items():
-            if name == target or numbers.shape != (domain[name].size,) or np.abs(numbers).max(initial=0) > resolution:
-                raise InputError(f"feature {name!r} needs a whole number within ±{resolution} for each of its codes")
-        super().__init__(domain, v, scale)
-
-    @property
-    def targets(self) -> tuple[tuple[str, IntArray], ...]:
-        return ((self._target, np.array([-1, 1])),)
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        return (*self._values, "1")
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*self._values, self._target)
-
-    def features(self, batch: Mapping[str, Codes]) -> Matrix:
-        rows = len(batch[self._target])
-        out = np.full((self.feature_count, rows), self.largest_feature, dtype=np.float32)
-        for row, (name, numbers) in zip(out, self._values.items(), strict=False):
-            np.take(numbers, batch[name], out=row)
-        return out
-
-    def allowed(self) -> NDArray[np.bool_]:
-        return np.ones((1, self.feature_count), dtype=bool)
+    @abstractmethod
+    def moves(self, chosen: Sequence[int]) -> IntArray:
+        """The chosen vertices as whole vectors, one row a regression."""
 
 
-class SteepestVertex(GroupedScore):
+class SteepestVertex(VertexScore):
     """For each regression the vertex ±e_j of the ℓ1 ball along which its loss falls fastest.
 
     Candidates of a regression: + and − of each feature that it may use, in order. The scores of +e_j and −e_j are the
@@ -341,10 +310,11 @@ class SteepestVertex(GroupedScore):
     def joint(self, unit: PrivacyUnit) -> tuple[Fraction, Fraction]:
         return self.gradients.joint(unit)
 
-    def vertices(self, chosen: Sequence[int]) -> tuple[NDArray[np.intp], IntArray]:
-        """Feature and sign of the chosen candidate of each regression."""
-        features = [int(np.flatnonzero(row)[c // 2]) for row, c in zip(self._allowed, chosen, strict=True)]
-        return np.array(features, dtype=np.intp), np.array([1 - 2 * (c % 2) for c in chosen], dtype=np.int64)
+    def moves(self, chosen: Sequence[int]) -> IntArray:
+        out = np.zeros(self._allowed.shape, dtype=np.int64)
+        for vertex, allowed, c in zip(out, self._allowed, chosen, strict=True):
+            vertex[np.flatnonzero(allowed)[c // 2]] = 1 - 2 * (c % 2)
+        return out
 
     def describe(self) -> dict[str, Any]:
         return {"score": type(self).__name__, **self.gradients.describe()}

@@ -78,6 +78,10 @@ class Ledger:
         self.total = Budget.from_dict(opening["total"])
         self.created = first[0].time
 
+    def __deepcopy__(self, memo: object) -> Ledger:
+        """Itself: a copy of what contains a ledger (scikit-learn copies estimators) must charge the same account."""
+        return self
+
     # -- making and opening ------------------------------------------------------------------------------------------
 
     @classmethod

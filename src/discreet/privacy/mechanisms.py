@@ -1,8 +1,9 @@
 """The one gateway of noise: every random bit that protects somebody is drawn here, by OpenDP's exact samplers.
 
-A :class:`Gateway` does five things: add discrete Laplace or discrete Gaussian noise to whole numbers, select one of
-many scores, release the large counts of a sparse histogram, and draw a secret key. The audits put recording and
-replaying gateways in its place; nothing else may. Each call states its sensitivity, so that an audit can check it.
+A :class:`Gateway` does six things: add discrete Laplace or discrete Gaussian noise to whole numbers, select one of
+many scores, release the large counts of a sparse histogram, release an outcome that is far from changing, and draw a
+secret key. The audits put recording and replaying gateways in its place; nothing else may. Each call states its
+sensitivity, so that an audit can check it.
 
 Calibration is exact: scales are rounded up to a float, and a :class:`~discreet.privacy.accounting.Cost` is computed
 with rationals from the float that is used.
@@ -18,7 +19,8 @@ Guarantees (Δ is the sensitivity of the whole vector for the unit and relation 
   P(noise ≥ τ) by a factor of at most e^{1/b};
 * thresholded histogram: discrete Laplace noise of scale b on the non-zero counts, those above τ are released:
   (Δ₁/b, δ)-DP with δ = Δ₀·P(noise > τ − Δ∞). We threshold ourselves: OpenDP 0.16 releases counts *equal* to its
-  threshold but leaves that atom out of δ (opendp/opendp issue 2922).
+  threshold but leaves that atom out of δ (opendp/opendp issue 2922);
+* stable outcome: (1/b, δ)-DP with δ = P(noise > τ); see :mod:`discreet.privacy.stability` for the argument.
 
 [GRS12] Ghosh, Roughgarden, Sundararajan, SICOMP 2012. [CKS20] Canonne, Kamath, Steinke, NeurIPS 2020. [MS20] McKenna,
 Sheldon, NeurIPS 2020. [CR21] Cesar, Rogers, ALT 2021.
@@ -48,6 +50,7 @@ from ..measurement import Origin
 from ..progress import listening, nobody, track
 from ..tables.base import KEY_BYTES, IntArray
 from .budget import Budget
+from .levels import Released, distance_of, released_above
 from .unit import Sensitivity
 
 enable_features("contrib")
@@ -60,7 +63,7 @@ _CHUNK = 1 << 14
 class NoiseCall:
     """What a draw is about: its kind, its scale and the sensitivity that the scale was made for."""
 
-    kind: Literal["laplace", "gaussian", "permute-and-flip", "exponential", "noisy-max", "threshold"]
+    kind: Literal["laplace", "gaussian", "permute-and-flip", "exponential", "noisy-max", "threshold", "stability"]
     scale: float
     sensitivity: Sensitivity
     threshold: int | None = None
@@ -76,6 +79,9 @@ class Gateway(Protocol):
     def select(self, call: NoiseCall, scores: IntArray) -> int: ...
 
     def release_large(self, call: NoiseCall, histogram: Mapping[str, int]) -> dict[str, int]: ...
+
+    def release_stable(self, call: NoiseCall, levels: IntArray, word: str) -> Released:
+        """The signs of the levels, and the word, if they are far from changing; the noisy distance in any case."""
 
     def secret(self) -> bytes: ...
 
@@ -114,8 +120,38 @@ class SecureGateway:
             noisy = self.add_noise(NoiseCall("laplace", call.scale, call.sensitivity), counts)
         return {k: int(c) for k, c in zip(keys, noisy, strict=True) if c > call.threshold}
 
+    def release_stable(self, call: NoiseCall, levels: IntArray, word: str) -> Released:
+        distance = np.array([distance_of(levels)], dtype=np.int64)
+        noisy = self.add_noise(NoiseCall("laplace", call.scale, call.sensitivity), distance)
+        assert call.threshold is not None
+        return released_above(call.threshold, int(noisy[0]), levels, word)
+
     def secret(self) -> bytes:
         return secrets.token_bytes(KEY_BYTES)
+
+    def inside(self, budget: Budget) -> Gateway:
+        return self
+
+
+class ExactGateway:
+    """No noise at all. For tests, benchmarks and non-private baselines; what passes through is marked ``exact``."""
+
+    origin: Origin = "exact"
+
+    def add_noise(self, call: NoiseCall, values: IntArray) -> IntArray:
+        return np.array(values, dtype=np.int64)
+
+    def select(self, call: NoiseCall, scores: IntArray) -> int:
+        return int(np.argmax(scores))
+
+    def release_large(self, call: NoiseCall, histogram: Mapping[str, int]) -> dict[str, int]:
+        return dict(histogram)
+
+    def release_stable(self, call: NoiseCall, levels: IntArray, word: str) -> Released:
+        return Released(distance_of(levels), np.asarray(levels) >= 0, word)
+
+    def secret(self) -> bytes:
+        return SecureGateway().secret()
 
     def inside(self, budget: Budget) -> Gateway:
         return self
@@ -198,6 +234,13 @@ def threshold_for(sensitivity: Sensitivity, scale: float, delta: Fraction) -> in
     log_p_allowed = min(math.log(delta) - math.log(sensitivity.l0), math.log(-math.expm1(log_q)))
     log_target = log_p_allowed + math.log1p(math.exp(log_q)) - 1e-12  # strictly inside, whatever rounding did
     return sensitivity.linf + max(1, math.ceil(log_target / log_q)) - 1
+
+
+def stability_threshold(scale: float, delta: Fraction) -> int:
+    """Least whole τ ≥ 0 with P(noise > τ) = q^{τ+1}/(1 + q) ≤ δ, where q = e^{−1/b}."""
+    log_q = -1 / scale
+    log_target = math.log(delta) + math.log1p(math.exp(log_q)) - 1e-12  # strictly inside, whatever rounding did
+    return max(0, math.ceil(log_target / log_q) - 1)
 
 
 # -- (ε, δ) of an all-Gaussian batch, directly -----------------------------------------------------------------------

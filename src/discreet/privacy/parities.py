@@ -180,11 +180,19 @@ class PartnerResiduals(GroupedScore):
     """For each column, which other one's product with it a public approximation of Σ z_i z_j fits worst.
 
     One group a column, with all other columns as candidates; a pair stands in two groups. Scores are those of
-    :class:`ParityResiduals`. ``leave_out`` names pairs that need not be looked for: their score is zero.
+    :class:`ParityResiduals`. ``leave_out`` names pairs that need not be looked for: their score is zero. ``active``
+    names the columns that look for a partner, all by default.
     """
 
-    def __init__(self, domain: Domain, approximation: NDArray[Any], leave_out: Iterable[tuple[int, int]] = ()) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        approximation: NDArray[Any],
+        leave_out: Iterable[tuple[int, int]] = (),
+        active: Sequence[int] | None = None,
+    ) -> None:
         p = len(domain)
+        self._active = list(range(p)) if active is None else list(active)
         self._domain = domain
         i, j = np.triu_indices(p, 1)
         self._residuals = ParityResiduals(domain, combinations(domain.names, 2), np.asarray(approximation)[i, j])
@@ -199,16 +207,17 @@ class PartnerResiduals(GroupedScore):
 
     @property
     def groups(self) -> tuple[int, ...]:
-        return (len(self._domain) - 1,) * len(self._domain)
+        return (len(self._domain) - 1,) * len(self._active)
 
     @property
     def candidates(self) -> tuple[str, ...]:
         names = self._domain.names
-        return tuple(f"{a}·{b}" for a in names for b in names if a != b)
+        return tuple(f"{names[i]}·{b}" for i in self._active for b in names if b != names[i])
 
     def scores(self, sums: Sequence[IntArray]) -> IntArray:
-        out: IntArray = self._residuals.scores(sums)[self._position] * self._wanted
+        every = self._residuals.scores(sums)[self._position] * self._wanted
+        out: IntArray = every.reshape(len(self._domain), -1)[self._active].reshape(-1)
         return out
 
     def linfs(self, unit: PrivacyUnit) -> tuple[int, ...]:
-        return (self._residuals.linf(unit),) * len(self._domain)
+        return (self._residuals.linf(unit),) * len(self._active)

@@ -129,7 +129,7 @@ def _form_problems(file: DelimitedFile, read: Iterable[str]) -> list[Problem]:
     not_unicode: Counter[str] = Counter()
     positions = [(file.names.index(name), name) for name in read]
     quotes = _Quotes(file.delimiter)
-    with open(file.path, encoding="utf-8-sig", newline="", errors="surrogateescape") as text:
+    with file.open_text() as text:
         lines = _Lines(text)
         reader = csv.reader(lines, delimiter=file.delimiter, strict=False)
         try:

@@ -9,12 +9,16 @@ Messages name the file and the column, never what stands in a row; for that reas
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import duckdb
 
@@ -29,11 +33,11 @@ _LONGEST_HEADER = 1 << 20
 _SIGNATURES = {
     b"PAR1": "a Parquet file",
     b"PK\x03\x04": "a zip archive or a spreadsheet",
-    b"\x1f\x8b": "compressed with gzip",
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
     b"SQLite format 3": "a database",
 }
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 
 
@@ -44,6 +48,11 @@ class DelimitedFile:
     path: Path
     names: tuple[str, ...]
     delimiter: str
+    compression: str = "none"
+
+    def open_text(self, errors: str = "surrogateescape") -> IO[str]:
+        """The text, line ends as they are."""
+        return _text(self.path, self.compression, errors)
 
     def require(self, names: Iterable[str], role: str, *, credible: bool = False) -> None:
         """Every one of these columns is there, or an error that says which is not.
@@ -82,7 +91,7 @@ class DelimitedFile:
         return (
             f"read_csv(?, auto_detect = false, header = true, delim = '{delimiter}', quote = '\"', escape = '\"', "
             f"columns = {{{types}}}, null_padding = true, strict_mode = false, ignore_errors = true, "
-            "compression = 'none', parallel = false, max_line_size = 33554432)"
+            f"compression = '{self.compression}', parallel = false, max_line_size = 33554432)"
         )
 
     @property
@@ -100,6 +109,7 @@ class DelimitedFile:
         }
         connection = duckdb.connect(config=options)
         try:
+            connection.execute("SET enable_progress_bar = false")  # it would draw on the standard output
             yield connection
         except duckdb.InterruptException:
             raise KeyboardInterrupt from None
@@ -118,7 +128,7 @@ def open_delimited(path: str | os.PathLike[str], delimiter: str | None = None) -
     path = Path(path)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise InputError(f"a delimiter is one character, not a quote or a line end; got {delimiter!r}")
-    line = _first_line(path)
+    compression, line = _first_line(path)
     chosen = delimiter or max(DELIMITERS, key=lambda d: len(_fields(line, d)))
     names = tuple(_fields(line, chosen))
     for position, name in enumerate(names, start=1):
@@ -128,7 +138,7 @@ def open_delimited(path: str | os.PathLike[str], delimiter: str | None = None) -
                 f"the first line of {path} must name the columns, and field {position} of it {problem}; "
                 "put a line of names on top"
             )
-    return DelimitedFile(path, names, chosen)
+    return DelimitedFile(path, names, chosen, compression)
 
 
 def read_delimited(file: DelimitedFile, domain: Domain, *, unit: str | None = None) -> MemoryTable:
@@ -149,7 +159,18 @@ def read_delimited(file: DelimitedFile, domain: Domain, *, unit: str | None = No
 # -- the first line ----------------------------------------------------------------------------------------------------
 
 
-def _first_line(path: Path) -> str:
+def _text(path: Path, compression: str, errors: str = "strict") -> IO[str]:
+    if compression == "gzip":
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="", errors=errors)
+    if compression == "zstd":
+        import pyarrow
+
+        return io.TextIOWrapper(pyarrow.input_stream(str(path), compression="zstd"), "utf-8-sig", errors, newline="")
+    return open(path, encoding="utf-8-sig", newline="", errors=errors)
+
+
+def _first_line(path: Path) -> tuple[str, str]:
+    """How the file is compressed, and its first line."""
     if path.is_dir():
         raise FileFormatError(f"{path} is a folder; name a file of delimited text (CSV)")
     if not path.exists():
@@ -166,20 +187,20 @@ def _first_line(path: Path) -> str:
             raise FileFormatError(f"{path} is {what}; save the rows as a CSV file in UTF-8")
     if not start:
         raise FileFormatError(f"{path} is empty; its first line must name the columns")
+    compression = next((how for mark, how in _COMPRESSED.items() if start.startswith(mark)), "none")
     try:
-        with open(path, encoding="utf-8-sig", newline="") as text:
+        # What comes after the first line may be anything: it is not looked at.
+        with _text(path, compression, "surrogateescape") as text:
             line = _up_to_line_end(text.read(_LONGEST_HEADER))
-    except UnicodeDecodeError:
-        # Perhaps not the first line at all, but what comes after it: look at the first line alone.
-        with open(path, encoding="utf-8-sig", newline="", errors="surrogateescape") as text:
-            line = _up_to_line_end(text.read(_LONGEST_HEADER))
-        if not is_unicode(line):
-            raise FileFormatError(f"the first line of {path} is not UTF-8 text; save the file as UTF-8") from None
+    except (OSError, EOFError, zlib.error):
+        raise FileFormatError(f"{path} is compressed ({compression}), and cannot be unpacked; is it whole?") from None
+    if not is_unicode(line):
+        raise FileFormatError(f"the first line of {path} is not UTF-8 text; save the file as UTF-8")
     if "\x00" in line:
         raise FileFormatError(f"the first line of {path} holds NUL characters; it is not a text file")
     if line.count('"') % 2:
         raise FileFormatError(f"the first line of {path} has a quote that is not closed; mend the line of names")
-    return line
+    return compression, line
 
 
 def _up_to_line_end(text: str) -> str:

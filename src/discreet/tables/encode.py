@@ -34,6 +34,11 @@ def encode(rows: Any, domain: Domain | None = None, *, unit: str | None = None) 
             "with Domain.of({...}), or let `discreet schema draft data.csv` write a draft that marks what it peeked at"
         )
     require_domain(domain)
+    if unit is not None and not isinstance(unit, str):
+        raise InputError(
+            f"unit is the name of the column that says whose row it is, got {type(unit).__name__}: write "
+            "encode(rows, domain, unit='person') and give PrivacyUnit('person', max_rows=…) to the curator"
+        )
     if isinstance(rows, np.ndarray) and rows.dtype.names is None:
         if rows.ndim != 2 or rows.shape[1] != len(domain) or unit is not None:
             raise InputError(
@@ -55,14 +60,15 @@ def _persons(values: Any) -> tuple[NDArray[np.int64], Persons]:
 
     Rows without one are left out (see PrivacyUnit).
     """
-    digests = list(map(_digest, as_list(values)))
+    digests = list(map(digest_of, as_list(values)))
     kept = np.flatnonzero(np.fromiter((d is not None for d in digests), dtype=bool, count=len(digests)))
     present = np.frombuffer(b"".join(d for d in digests if d is not None), dtype="<u8").reshape(-1, 2)
     identity, owner = np.unique(present, axis=0, return_inverse=True)
     return kept, Persons(owner.reshape(-1).astype(np.int64), identity.astype(np.uint64))
 
 
-def _digest(person: Any) -> bytes | None:
+def digest_of(person: Any) -> bytes | None:
+    """128 bits of identity: a digest of what the identifier spells."""
     return None if person is None else hashlib.blake2b(_spelling(person), digest_size=16).digest()
 
 

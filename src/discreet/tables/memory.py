@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from ..domain import Clique, Domain
 from ..encoding import Codes
 from ..errors import InputError
-from . import coins, counting
-from .base import IntArray, RowQuery, Table
+from . import coins
+from .base import IntArray
+from .jobs import Job, JobTable
 
 BATCH_ROWS = 1 << 17
 
@@ -35,7 +36,7 @@ class Persons:
         return Persons(self.of_row[rows], self.identity)
 
 
-class MemoryTable(Table):
+class MemoryTable(JobTable):
     """Encoded rows in memory. Make one with :func:`discreet.tables.encode.encode`.
 
     Its representation says nothing about the rows, their number included.
@@ -66,23 +67,6 @@ class MemoryTable(Table):
     def __repr__(self) -> str:
         return f"MemoryTable({len(self.domain)} columns)"
 
-    def count(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
-        groups = counting.plan_groups(self.domain, tuple(cliques))
-
-        def count_batch(batch: Mapping[str, Codes]) -> list[IntArray]:
-            return [counting.count_group(self.domain, group, batch) for group, _ in groups]
-
-        totals = self._reduce(count_batch, counting.zero_groups(self.domain, groups), self.domain.names)
-        tables: dict[int, IntArray] = {}
-        for (group, positions), total in zip(groups, totals, strict=True):
-            for i in positions:
-                tables[i] = counting.sum_out(self.domain, group, total, cliques[i])
-        return tuple(tables[i] for i in range(len(cliques)))
-
-    def stream(self, query: RowQuery) -> tuple[IntArray, ...]:
-        empty = {name: self._columns[name][:0] for name in query.columns}
-        return tuple(self._reduce(query.sum_rows, list(query.sum_rows(empty)), query.columns))
-
     def count_sparse(self, clique: Clique) -> dict[tuple[int, ...], int]:
         if not self._rows:
             return {}
@@ -98,15 +82,9 @@ class MemoryTable(Table):
             raise InputError("only a table made with a unit column can bound the rows of a person")
         # A person's rows are ranked by the keyed hash of (person, content, how many equal ones precede): the choice
         # depends on that person's rows alone, so one person changes at most `max_rows` rows of the clipped table.
-        content = coins.keyed_hash(key, [*persons.identity[persons.of_row].T, *self._packed()])
+        content = coins.keyed_hash(key, [*persons.identity[persons.of_row].T, *self._words()])
         ticket = coins.keyed_hash(key, [content, coins.occurrence(content, persons.of_row)])
-        order = np.lexsort((ticket, persons.of_row))
-        owner = persons.of_row[order]
-        first = np.ones(len(owner), dtype=bool)
-        first[1:] = owner[1:] != owner[:-1]
-        position = np.arange(len(owner))
-        rank = position - np.maximum.accumulate(np.where(first, position, 0))
-        return self._take(np.sort(order[rank < max_rows]))
+        return self._take(coins.first_of_each(ticket, [persons.of_row], max_rows))
 
     def split(self, blocks: int, key: bytes) -> tuple[MemoryTable, ...]:
         block = coins.block_of(self._coins(key), blocks)
@@ -125,12 +103,11 @@ class MemoryTable(Table):
         """One coin a row: the person's when the table knows persons, the record's otherwise."""
         if self._persons is not None:
             return coins.keyed_hash(key, list(self._persons.identity.T))[self._persons.of_row]
-        content = coins.keyed_hash(key, self._packed())
+        content = coins.keyed_hash(key, self._words())
         return coins.keyed_hash(key, [content, coins.occurrence(content)])
 
-    def _packed(self) -> list[NDArray[np.uint64]]:
-        """The codes of a row as 64-bit words, one word a column."""
-        return [c.astype(np.uint64) for c in self._columns.values()]
+    def _words(self) -> list[NDArray[np.uint64]]:
+        return coins.words_of(list(self._columns.values()), self.domain.shape)
 
     def _take(self, rows: NDArray[Any]) -> Self:
         return type(self)(
@@ -147,21 +124,17 @@ class MemoryTable(Table):
         for lo in range(0, self._rows, self._batch_rows):
             yield {name: c[lo : lo + self._batch_rows] for name, c in chosen.items()}
 
-    def _reduce(
-        self,
-        sum_batch: Callable[[Mapping[str, Codes]], Sequence[IntArray]],
-        totals: list[IntArray],
-        columns: Iterable[str],
-    ) -> list[IntArray]:
-        """Add up a function of batches over all rows. Integer sums: the order of threads cannot show."""
+    def _run(self, job: Job) -> tuple[IntArray, ...]:
+        totals = job.zero()
 
-        def add(parts: Iterable[Sequence[IntArray]]) -> list[IntArray]:
+        def add(parts: Iterable[Sequence[IntArray]]) -> None:
             for part in parts:
                 for total, increment in zip(totals, part, strict=True):
                     total += increment
-            return totals
 
         if self._rows <= self._batch_rows or self._threads == 1:
-            return add(map(sum_batch, self._batches(columns)))
-        with ThreadPoolExecutor(self._threads) as pool:
-            return add(pool.map(sum_batch, self._batches(columns)))
+            add(map(job.sum_batch, self._batches(job.columns)))
+        else:
+            with ThreadPoolExecutor(self._threads) as pool:
+                add(pool.map(job.sum_batch, self._batches(job.columns)))
+        return job.finish(totals)

@@ -1,0 +1,237 @@
+"""Everything that can be said about a fit: on the command line, in a run file, or in both."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DiscreetError, FileFormatError, InputError, did_you_mean
+from . import options
+from .failures import WrongUse
+
+if TYPE_CHECKING:
+    from ..domain import Domain
+    from ..estimation.recipe import Recipe
+    from ..privacy.budget import Budget
+    from ..privacy.unit import PrivacyUnit
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was said, None where nothing was. Every field is a key of the run file, and an option of ``fit``."""
+
+    data: str | None = None
+    schema: str | None = None
+    epsilon: str | None = None
+    delta: str | None = None
+    rho: str | None = None
+    relation: str | None = None
+    unit_column: str | None = None
+    max_rows: int | None = None
+    family: str | None = None
+    method: str | None = None
+    graph: str | None = None
+    cliques: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    public_size: int | None = None
+    approximate_size: int | None = None
+    engine: str | None = None
+    delimiter: str | None = None
+    ledger: str | None = None
+    output: str | None = None
+    purpose: str | None = None
+    weight: str | None = None
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    # -- the public objects that these words stand for ----------------------------------------------------------------
+
+    def budget(self) -> Budget:
+        return options.budget_from(self.epsilon, self.delta, self.rho)
+
+    def unit(self) -> PrivacyUnit:
+        return options.unit_from(self.relation or "add-remove", self.unit_column, self.max_rows)
+
+    def domain(self) -> Domain:
+        from ..schema import load_schema
+
+        if self.schema is None:
+            raise WrongUse(
+                "there is no schema: give --schema FILE, which says what is publicly known about the columns; "
+                "`discreet schema draft DATA.csv` writes a first one to be edited"
+            )
+        return load_schema(self.schema)
+
+    def recipe(self, domain: Domain) -> Recipe:
+        """The learner: as told, and otherwise chosen by public quantities."""
+        from ..estimation.graph_files import read_cliques, read_graph
+        from ..estimation.recipe import Recipe, default_recipe, method_of
+
+        if self.graph is not None and self.cliques:
+            raise WrongUse("the structure is given twice, as --graph and as --cliques; keep one of them")
+        if self.family is None and self.method is not None and self.graph is None and not self.cliques:
+            raise WrongUse(f"--method {self.method} needs --family, which says what kind of model it is a method of")
+        structure = read_graph(self.graph, domain) if self.graph is not None else None
+        structure = read_cliques(self.cliques, domain) if self.cliques else structure
+        said = dict(self.options)
+        size = self.public_size if self.public_size is not None else self.approximate_size
+        if self.family is None and structure is None:
+            chosen = default_recipe(domain, size)
+            return Recipe(chosen.family, chosen.method, {**chosen.options, **said})
+        family = self.family or ("network" if structure is not None and structure.is_directed else "field")
+        method = method_of(family, self.method or _usual_method(family, structure is not None))
+        if structure is not None and not method.needs:
+            raise WrongUse(
+                f"{family}, {method.name} finds its graph itself; leave --{'graph' if self.graph else 'cliques'} "
+                "out, or take --family network or --family field"
+            )
+        if structure is None and method.needs:
+            way = "--graph 'a -> b'" if method.needs == "graph" else "--cliques 'a,b; b,c'"
+            raise WrongUse(f"{family}, {method.name} needs a structure that is publicly known: give {way}")
+        if structure is not None:
+            if method.needs == "graph" and structure.parents is None:
+                raise WrongUse(
+                    "a Bayesian network needs arrows, and this graph has edges without direction: write 'a -> b', or "
+                    "take --family field"
+                )
+            said[method.needs] = structure.parents if method.needs == "graph" else structure.cliques
+        if family == "binary":
+            said.setdefault("order", 3)
+        if method.name == "searched" and size is not None:
+            said.setdefault("approximate_size", size)
+        return Recipe(family, method.name, said)
+
+    def echo(self) -> dict[str, Any]:
+        """What goes into the release: all that was said, but for the places of files, which are nobody's business."""
+        kept = {
+            f.name: getattr(self, f.name)
+            for f in dataclasses.fields(self)
+            if f.name not in ("data", "ledger", "output", "card", "schema", "graph", "cliques")
+        }
+        return {k: (list(v) if isinstance(v, tuple) else v) for k, v in kept.items() if v not in (None, (), {})}
+
+
+def _usual_method(family: str, has_structure: bool) -> str:
+    if family in ("network", "field") and not has_structure:
+        return "searched"
+    return {
+        "network": "optimal",
+        "field": "noise_aware",
+        "ising": "moments",
+        "pairwise": "moments",
+        "binary": "moments",
+    }.get(family, "")
+
+
+# -- the run file ------------------------------------------------------------------------------------------------------
+
+_TEXT = ("data", "schema", "relation", "unit_column", "family", "method", "graph", "engine", "delimiter", "ledger")
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys((*_TEXT, "output", "purpose", "weight"), ((str,), "text in quotes")),
+    **dict.fromkeys(("epsilon", "delta", "rho"), ((int, float, str), "a number")),
+    **dict.fromkeys(("max_rows", "public_size", "approximate_size"), ((int,), "a whole number")),
+    "cliques": ((str, list), "text such as 'a,b; b,c', or a list of lists"),
+    "options": ((dict,), "a table, [options]"),
+    "card": ((dict,), "a table, [card]"),
+}
+
+
+def read_run_file(path: Path) -> dict[str, Any]:
+    """The run file as a table of known keys; places of files are meant from where the run file lies."""
+    from ..io.limits import DEFAULT_LIMITS
+    from ..io.reading import read_text
+
+    if not path.exists():
+        raise FileFormatError(f"there is no run file {path}; it is TOML with the options of `discreet fit` as keys")
+    try:
+        document = tomllib.loads(read_text(path, DEFAULT_LIMITS))
+    except (tomllib.TOMLDecodeError, ValueError, RecursionError) as error:
+        if isinstance(error, DiscreetError):
+            raise
+        raise FileFormatError(f"{path} is not valid TOML: {error}") from None
+    found: dict[str, Any] = {}
+    for key, value in document.items():
+        name = key.replace("-", "_")
+        if name not in _KINDS:
+            raise FileFormatError(f"{path}: unknown key {key!r}{did_you_mean(name, _KINDS)}")
+        if name in found:
+            raise FileFormatError(f"{path}: {key!r} is given twice, with a dash and with an underscore")
+        types, kind = _KINDS[name]
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            raise FileFormatError(f"{path}: {key} must be {kind}, got {str(value)[:60]!r}")
+        found[name] = value
+    for name in ("epsilon", "delta", "rho"):
+        if name in found:
+            found[name] = str(found[name])
+    if "cliques" in found:
+        found["cliques"] = _clique_texts(found["cliques"], path)
+    for name in ("data", "schema", "ledger", "output"):
+        if name in found:
+            found[name] = str(path.parent / found[name])
+    if "graph" in found and (path.parent / found["graph"]).is_file():
+        found["graph"] = str(path.parent / found["graph"])
+    return found
+
+
+def _clique_texts(value: Any, path: Path) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if not all(isinstance(group, list) and all(isinstance(n, str) for n in group) for group in value):
+        raise FileFormatError(f"{path}: cliques must be a list of lists of names")
+    return tuple(",".join(f'"{n}"' if "," in n else n for n in group) for group in value)
+
+
+def merged(run_file: Path | None, line: Mapping[str, Any]) -> Choices:
+    """The file, and over it the line. The budget alone is never overridden: said twice, it must be the same."""
+    said = {k: v for k, v in line.items() if v is not None and v != () and v != {}}
+    if run_file is None:
+        return Choices(**said)
+    file = read_run_file(run_file)
+    money = ("epsilon", "delta", "rho")
+    if any(k in said for k in money):
+        for key in money:
+            if key in file and _number(file[key]) != _number(said.get(key)):
+                there = f"{key} = {file[key]}"
+                here = ", ".join(f"--{k} {said[k]}" for k in money if k in said)
+                raise WrongUse(
+                    f"the budget is given twice: {there} in {run_file}, and {here} on the line; keep one of them"
+                )
+    said["options"] = {**file.get("options", {}), **said.get("options", {})}
+    said["card"] = {**file.get("card", {}), **said.get("card", {})}
+    if ("graph" in said) != ("cliques" in said):  # the structure is one thing, in either of two words
+        file.pop("cliques" if "graph" in said else "graph", None)
+    return Choices(**{**file, **said})
+
+
+def _number(text: Any) -> Any:
+    from ..privacy.budget import exact
+
+    try:
+        return exact(str(text), "the budget")
+    except DiscreetError:
+        return text
+
+
+def options_from(texts: list[str]) -> dict[str, Any]:
+    """``--option name=value``: a number, true or false, a list, or else a word."""
+    out: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        key = key.strip().replace("-", "_")
+        if not sign or not key or not value.strip():
+            raise WrongUse(f"--option {text!r}: write name=value, as in --option max_parents=1")
+        if key in out:
+            raise WrongUse(f"--option {key} is given twice; give it once")
+        try:
+            out[key] = tomllib.loads(f"x = {value}")["x"]
+        except (tomllib.TOMLDecodeError, ValueError):
+            out[key] = value.strip()
+    return out
+
+
+def explained(error: InputError) -> WrongUse:
+    """The same complaint, in words of the command line."""
+    return WrongUse(str(error))

@@ -1,0 +1,77 @@
+"""What people hand to learners of networks, checked with kind words before anything is read or spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+
+from ..arguments import require_domain
+from ..errors import InputError
+from ..measurement import Measurement, Measurements
+from ..privacy.budget import ZCDP, ApproxDP, PureDP
+from ..privacy.curator import Curator
+from ..privacy.unit import PrivacyUnit
+
+TooLarge = Literal["refuse", "coarsen"]
+
+
+def check_limits(largest: int | None, too_large: str = "refuse") -> None:
+    """The limit on the cells of a family, and what to do beyond it."""
+    if too_large not in ("refuse", "coarsen"):
+        raise InputError(f"too_large must be 'refuse' or 'coarsen', got {too_large!r}")
+    if isinstance(largest, bool) or not (largest is None or (isinstance(largest, int) and largest >= 1)):
+        raise InputError(f"largest is a number of cells of at least 1, got {largest!r}")
+
+
+def checked_size(size: float | None) -> float | None:
+    """A public guess of the number of records: positive, or None when there is none."""
+    number = isinstance(size, int | float | np.integer | np.floating) and not isinstance(size, bool)
+    if size is not None and not (number and 0 < size < 1e18):
+        raise InputError(f"approximate_size is a positive number of records, or None, got {size!r}")
+    return size
+
+
+def check_plan(domain: object, unit: object, budget: object) -> None:
+    """The three things that a plan is made from, in their order."""
+    require_domain(domain)
+    if not isinstance(unit, PrivacyUnit) or not isinstance(budget, PureDP | ZCDP | ApproxDP):
+        raise InputError(
+            "a plan is made from a domain, who is protected and a budget, as in plan(domain, PrivacyUnit(), PureDP(1));"
+            f" got {type(unit).__name__} and {type(budget).__name__}"
+        )
+
+
+def check_noise(noise: object) -> None:
+    if noise not in ("auto", "laplace", "gaussian"):
+        raise InputError(f"noise must be 'auto', 'laplace' or 'gaussian', got {noise!r}")
+
+
+def check_least_records(value: object) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 <= float(value) < float("inf"):  # type: ignore[arg-type]
+        raise InputError(f"least_records is a number of records of at least 0, got {value!r}")
+
+
+def check_curator(curator: object) -> None:
+    if not isinstance(curator, Curator):
+        raise InputError(
+            f"a learner asks a curator, who keeps the rows and the budget, and got {type(curator).__name__}: write "
+            "learner.fit(Curator(table, budget=PureDP(1))) with table = encode(rows, domain)"
+        )
+
+
+def as_measurements(measurements: object) -> Measurements:
+    """Measurements, or a list of some; none at all cannot be estimated from."""
+    if not isinstance(measurements, Measurements):
+        given = list(measurements) if isinstance(measurements, Iterable) else [measurements]
+        items = [m for m in given if isinstance(m, Measurement)]
+        if len(items) < len(given):
+            raise InputError(
+                f"estimate takes the measurements that measure(curator) gave, got {type(measurements).__name__}"
+            )
+        measurements = Measurements(items)
+    if not measurements:
+        raise InputError("there are no measurements to estimate from; get some with measure(curator)")
+    return measurements

@@ -1,0 +1,156 @@
+"""What all estimators share: a total budget in the constructor, a curator a fit, and an account of what fits cost.
+
+What an estimator may not do, as scikit-learn's own would, is to fail on what a row holds: an exception is an output,
+and nobody paid for it. So whatever can be read off the *form* of the input (number of columns, their names, their
+type) is checked and refused with an error, and whatever depends on *values* (a missing number, an unknown label, no
+rows at all) has a code. See :func:`as_numbers` and :func:`as_codes`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
+from sklearn.exceptions import DataConversionWarning  # type: ignore[import-untyped]
+from sklearn.utils.validation import validate_data  # type: ignore[import-untyped]
+
+from ..errors import InputError
+from ..privacy.budget import ApproxDP, Budget, PureDP
+from ..privacy.curator import Curator
+from ..tables.base import Table
+
+
+class PrivacyWarning(UserWarning):
+    """Something is allowed, and costs privacy."""
+
+
+def as_budget(budget: Budget | float, delta: float = 0.0) -> Budget:
+    """A budget as given, or a number read as the *total* ε, with ``delta`` if that is positive."""
+    if isinstance(budget, Budget):
+        if delta:
+            raise InputError(f"give delta with a number ε only: {budget} says all there is to say")
+        return budget
+    if isinstance(budget, bool) or not isinstance(budget, int | float):
+        raise InputError(f"budget is PureDP(ε), ZCDP(ρ), ApproxDP(ε, δ) or a number ε, got {budget!r}")
+    return ApproxDP(budget, delta) if delta else PureDP(budget)
+
+
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base: keeps the budget and makes a curator for each fit.
+
+    Subclasses have the constructor arguments ``budget``, ``delta``, ``unit``, ``ledger`` and ``public_size``.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True  # noise that protects is never seeded
+        return tags
+
+    def _curator(self, table: Table, *, remember: bool = False) -> Curator:
+        """A curator with the whole budget. A second fit is a second release, and says so."""
+        budget = as_budget(self.budget, self.delta)
+        fits = getattr(self, "fits_", 0) + 1
+        if fits > 1:
+            warnings.warn(
+                f"fit number {fits} of this estimator spends {budget} again: if the rows are of the same people, what "
+                "they lost adds up over all fits. A ledger keeps the account",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+        curator = Curator(table, self.unit, budget, self.ledger, public_size=self.public_size, remember=remember)
+        self.fits_ = fits
+        return curator
+
+    def _numbers(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
+        """X as an array of numbers, checked in form only; see :func:`as_numbers`."""
+        numbers = as_numbers(X)
+        validate_data(self, X, reset=reset, skip_check_array=True)  # names and number of columns
+        if reset:
+            self.n_features_in_ = numbers.shape[1]
+        elif numbers.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"X has {numbers.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input"
+            )
+        return numbers
+
+
+def as_numbers(X: Any) -> NDArray[np.float64]:
+    """A table of numbers. Its form may be refused; its values may not: what is not a number becomes NaN.
+
+    The form is the container, its dtype and its width. (The dtype of a list is a matter of its values.)
+    """
+    if hasattr(X, "tocsr") or hasattr(X, "todense"):
+        raise InputError("sparse matrices are not supported: X must be dense, e.g. X.toarray()")
+    dtype = getattr(X, "dtype", None)
+    if dtype is not None and getattr(dtype, "kind", "") == "c":
+        raise InputError("Complex data not supported: X must hold real numbers")
+    width = _width(X)
+    try:
+        numbers = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        rows = np.asarray(X, dtype=object)
+        if rows.ndim != 2:
+            raise InputError(_SHAPE) from None
+        numbers = np.array([[_number(x) for x in row] for row in rows], dtype=np.float64)
+        numbers = numbers.reshape(len(rows), rows.shape[1])
+    if numbers.size == 0 and numbers.ndim == 1 and width is None:
+        raise InputError("X has no rows and no columns; give an array of shape (0, features), which says how many")
+    if numbers.ndim != 2:
+        raise InputError(f"{_SHAPE} Reshape your data: one row a record, one column a feature")
+    if numbers.shape[1] == 0:
+        raise InputError("0 feature(s): X must have at least one column (a minimum of 1 is required.)")
+    return numbers
+
+
+_SHAPE = "Expected 2D array: X must have one row a record and one column a feature."
+
+
+def _width(X: Any) -> int | None:
+    shape = getattr(X, "shape", None)
+    return int(shape[1]) if shape is not None and len(shape) == 2 else None
+
+
+def _number(x: Any) -> float:
+    try:
+        return float(x)
+    except Exception:  # whatever a value does, it must not show
+        return float("nan")
+
+
+def as_codes(y: Any, classes: Sequence[Any]) -> NDArray[np.uint16]:
+    """The position of each label among the public classes; one more for a label that is none of them.
+
+    Only the form is refused: labels of a dtype in which no class can be.
+    """
+    dtype = getattr(y, "dtype", None)
+    kind = getattr(dtype, "kind", "O")
+    words = [isinstance(c, str | bytes) for c in classes]
+    if (kind in "US" and not any(words)) or (kind in "biuf" and all(words)):
+        raise InputError(f"y is of type {dtype}, and none of the public classes {tuple(classes)} is; set classes=")
+    labels = np.asarray(y) if kind in "biufUS" else np.asarray(y, dtype=object)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        text = "A column-vector y was passed when a 1d array was expected; it is read as y.ravel()"
+        warnings.warn(text, DataConversionWarning, stacklevel=4)
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise InputError(f"y should be a 1d array, one label a record; got {labels.ndim} dimensions")
+    if labels.dtype.kind in "biuf":
+        codes = np.full(len(labels), len(classes), dtype=np.uint16)
+        for code, label in enumerate(classes):
+            if not words[code]:
+                codes[labels == label] = code
+        return codes
+    place = {c: i for i, c in enumerate(classes)}
+    return np.fromiter((_code(place, x) for x in labels.tolist()), dtype=np.uint16, count=len(labels))
+
+
+def _code(place: dict[Any, int], label: Any) -> int:
+    try:
+        return place.get(label, len(place))
+    except Exception:  # a value that cannot be looked up is no class
+        return len(place)

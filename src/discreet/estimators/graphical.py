@@ -1,0 +1,226 @@
+"""Graphical models of every family as a scikit-learn density estimator and classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import DensityMixin  # type: ignore[import-untyped]
+from sklearn.utils.metaestimators import available_if  # type: ignore[import-untyped]
+from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
+
+from ..domain import Attribute, Domain
+from ..encoding import columns_of
+from ..errors import InputError
+from ..estimation.graph_files import read_graph
+from ..estimation.held_out import held_out_log_likelihood
+from ..estimation.plan import Plan
+from ..estimation.recipe import Recipe, default_recipe, learn, method_of, network_recipe
+from ..models.records import RandomState, Records
+from ..privacy.budget import Budget
+from ..privacy.curator import Curator
+from ..privacy.ledger import Ledger
+from ..privacy.unit import PrivacyUnit
+from ..release import Release
+from ..tables.encode import encode
+from .base import PrivateEstimator, as_budget
+
+_USUAL = {"field": "noise_aware", "ising": "moments", "pairwise": "moments", "binary": "moments"}
+
+
+def _has_target(estimator: Any) -> bool:
+    """Prediction exists for estimators that know what to predict."""
+    if estimator.target is None:
+        raise AttributeError("set target=… to the column that is to be predicted")
+    return True
+
+
+class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[misc]
+    """Learn a graphical model under differential privacy; then score, sample, and predict a column.
+
+    Every fit spends the whole budget; a second fit spends it again, and warns. What a row holds never makes a fit fail.
+
+    Parameters
+    ----------
+    budget, delta:
+        The *total* of a fit: a number is ε (with ``delta``: (ε, δ)); or PureDP(ε), ZCDP(ρ), ApproxDP(ε, δ).
+    family, method, graph, cliques, options:
+        What to learn, as for ``discreet fit``; ``discreet plan --methods`` lists them. Without a graph, a network is
+        found privately and paid for from the same budget.
+    domain:
+        What is publicly known about the columns. Without one, columns are numbers, cut into ``bins`` equal bins
+        between the public ``bounds``; numbers outside count in the nearest bin, and what is no number in the first.
+    target:
+        The column that ``predict`` and ``predict_proba`` speak of. ``fit(X, y)`` takes its values from y.
+    unit, ledger, public_size:
+        As for :class:`discreet.Curator`.
+
+    Attributes
+    ----------
+    model_:
+        The model, with its release card; ``release_`` has the noisy sums as well and can be saved.
+    domain_, n_features_in_, classes_, fits_:
+        As the names say; ``classes_`` are the levels of the target.
+    """
+
+    def __init__(
+        self,
+        budget: Budget | float = 1.0,
+        *,
+        delta: float = 0.0,
+        family: str = "network",
+        method: str | None = None,
+        graph: Any = None,
+        cliques: Sequence[Sequence[str]] | None = None,
+        options: Mapping[str, Any] | None = None,
+        domain: Domain | None = None,
+        bins: int = 4,
+        bounds: tuple[float, float] = (-1.0, 1.0),
+        target: str | None = None,
+        unit: PrivacyUnit | None = None,
+        ledger: Ledger | None = None,
+        public_size: int | None = None,
+    ) -> None:
+        self.budget = budget
+        self.delta = delta
+        self.family = family
+        self.method = method
+        self.graph = graph
+        self.cliques = cliques
+        self.options = options
+        self.domain = domain
+        self.bins = bins
+        self.bounds = bounds
+        self.target = target
+        self.unit = unit
+        self.ledger = ledger
+        self.public_size = public_size
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    # -- learning ------------------------------------------------------------------------------------------------------
+
+    def plan(self, domain: Domain | None = None, approximate_size: float | None = None) -> Plan:
+        """What a fit will spend on what, before a row is read."""
+        known = domain or self.domain
+        if known is None:
+            raise InputError("a plan needs to know the columns: give domain=…, here or to the estimator")
+        budget = as_budget(self.budget, self.delta)
+        return self._recipe(known).plan(known, self.unit or PrivacyUnit(), budget, self.public_size or approximate_size)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from rows; they are not kept. ``y`` is the target column if there is one, and ignored otherwise."""
+        rows, domain = self._rows(X, y, reset=True)
+        recipe = self._recipe(domain)
+        table = encode(rows, domain, unit=None if self.unit is None else self.unit.column)
+        with self._curator(table, remember=True) as curator:
+            learned = learn(recipe, curator)
+        self.domain_ = domain
+        self.release_ = Release.of(learned)
+        self.model_ = learned.model
+        if self.target is not None:
+            self.classes_ = np.array(domain[self.target].labels)
+        return self
+
+    # -- using what was learned: all of it on public rows --------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """log P of each row. The rows must be public: for private ones see :meth:`score_private`."""
+        rows, _ = self._rows(X, None, reset=False)
+        return self.model_.log_prob(rows)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood of public rows."""
+        return float(self.score_samples(X).mean())
+
+    def score_private(self, curator: Curator, share: Budget | None = None, *, floor: float = -20.0) -> float:
+        """Mean log-likelihood of a curator's private records: clipped at ``floor``, noised, and paid for."""
+        check_is_fitted(self, "model_")
+        return held_out_log_likelihood(self.model_, curator, share, floor=floor)
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Records:
+        """Synthetic records; ``.to_pandas()`` and the like make frames of them."""
+        check_is_fitted(self, "model_")
+        return self.model_.sample(n_samples, random_state)
+
+    @available_if(_has_target)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """P(target | the other columns) of each public row, classes in the order of ``classes_``."""
+        rows, _ = self._rows(X, None, reset=False, without_target=True)
+        target = str(self.target)
+        anything = [self.domain_[target].labels[0]] * max(
+            map(len, rows.values()), default=0
+        )  # its own value is not used
+        return self.model_.full_conditional(target, {**rows, target: anything})
+
+    @available_if(_has_target)  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable level of the target for each public row."""
+        chosen: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+        return chosen
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _recipe(self, domain: Domain) -> Recipe:
+        said = dict(self.options or {})
+        if self.graph is not None and self.cliques is not None:
+            raise InputError("the structure is given twice, as graph and as cliques; keep one of them")
+        if self.graph is not None:
+            graph = read_graph(self.graph, domain).parents if isinstance(self.graph, str) else self.graph
+            return network_recipe(domain, graph, self.method or "optimal", **said)
+        if self.cliques is not None:
+            return Recipe("field", self.method or "noise_aware", {"cliques": [list(c) for c in self.cliques], **said})
+        if self.family == "network" and self.method is None:
+            usual = default_recipe(domain, self.public_size)
+            return Recipe(usual.family, usual.method, {**usual.options, **said})
+        return Recipe(self.family, method_of(self.family, self.method or _USUAL.get(self.family, "")).name, said)
+
+    def _rows(self, X: Any, y: Any, *, reset: bool, without_target: bool = False) -> tuple[dict[str, Any], Domain]:
+        """The columns by name, checked in form only, and the domain they are read under."""
+        if not reset:
+            check_is_fitted(self, "model_")
+        domain = self.domain if reset else self.domain_
+        if self.domain is None:
+            numbers = self._numbers(X, reset=reset)
+            names = [str(n) for n in getattr(self, "feature_names_in_", [f"x{i}" for i in range(numbers.shape[1])])]
+            rows = dict(zip(names, numbers.T, strict=True))
+            domain = self._binned(names) if reset else self.domain_
+        else:
+            assert domain is not None
+            apart = {self.target} if without_target or (y is not None and self.target is not None) else set()
+            names = [n for n in domain.names if n not in apart]
+            rows = self._columns(X, names)
+            self.n_features_in_ = len(names) if reset else self.n_features_in_
+        if self.target is not None and y is not None:
+            if self.domain is None:
+                raise InputError("a target needs a domain, which says what levels it has: give domain=…")
+            rows[self.target] = y
+        if self.target is not None and self.target not in domain:
+            raise InputError(f"the target {self.target!r} is no column of the domain; it has {list(domain.names)[:20]}")
+        return rows, domain
+
+    def _columns(self, X: Any, names: list[str]) -> dict[str, Any]:
+        column = None if self.unit is None else self.unit.column
+        wanted = [*names, *([column] if column is not None and column not in names else [])]
+        if isinstance(X, list | tuple):
+            X = np.asarray(X, dtype=object)
+        if isinstance(X, np.ndarray) and X.dtype.names is None:
+            if X.ndim != 2 or X.shape[1] != len(wanted):
+                raise InputError(f"an array needs one column for each of {wanted[:20]}, in this order")
+            return {name: X[:, i] for i, name in enumerate(wanted)}
+        found = columns_of(X, wanted)
+        return {name: found[name] for name in wanted}
+
+    def _binned(self, names: Sequence[str]) -> Domain:
+        low, high = self.bounds
+        if not (np.isfinite(low) and np.isfinite(high) and low < high) or self.bins < 1:
+            raise InputError(
+                f"bounds are two finite numbers in order and bins at least 1; got {self.bounds}, {self.bins}"
+            )
+        edges = np.linspace(low, high, self.bins + 1).tolist()
+        return Domain(tuple(Attribute.numeric(name, edges, outside="nearest") for name in names))

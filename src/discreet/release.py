@@ -1,0 +1,167 @@
+"""The release file: a model, its card and, where the learner allows it, the noisy sums and the recipe behind it.
+
+Whoever has the file can learn the model again, ask how far the noise can have moved an answer, and write a report: all
+of it post-processing, which costs no budget. Loading is as safe as for every native file (:mod:`discreet.io.archive`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
+from .estimation.recipe import Learned, Recipe, plain
+from .io.limits import DEFAULT_LIMITS, Limits
+from .io.native import load_parts, save_model
+from .io.reading import shown
+from .measurement import Measurements
+from .models.base import Model
+from .models.records import RandomState
+from .uncertainty import NoiseIntervals, noise_intervals
+
+DRAWS = 40
+"""Refits behind an interval: the half-width is then right to about a tenth."""
+_KEYS = ("recipe", "again", "measurements", "run", "stated")
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What ``discreet fit`` writes: all of it public.
+
+    Parameters
+    ----------
+    model:
+        With its card: who is protected, how far, what was spent on what.
+    recipe:
+        How it was learned.
+    again, measurements:
+        The recipe that makes the model from these noisy sums; None where the learner asks the rows step by step.
+    run:
+        What was said on the command line or in the run file, but for the places of files.
+    stated:
+        What the curator says about the release (name, intended use, …), in the registry's field names.
+    """
+
+    model: Model
+    recipe: Recipe | None = None
+    again: Recipe | None = None
+    measurements: Measurements | None = None
+    run: Mapping[str, Any] = field(default_factory=dict)
+    stated: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, learned: Learned, run: Mapping[str, Any] | None = None, stated: Mapping[str, Any] | None = None
+    ) -> Release:
+        """Put together what was learned and what was said."""
+        return cls(learned.model, learned.recipe, learned.again, learned.measurements, dict(run or {}), stated or {})
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """The model's card; an error when it says that nothing was protected."""
+        card = self.model.card
+        if card is None or "budget" not in card:
+            raise NotAReleaseError("this model carries no statement of privacy, so there is no release to speak of")
+        if card.get("origin") not in (None, "release"):
+            raise NotAReleaseError(
+                f"this model carries no privacy guarantee (its origin is {str(card['origin'])[:20]!r}) and must not be "
+                "shown as a release"
+            )
+        return card
+
+    # -- post-processing -------------------------------------------------------------------------------------------
+
+    def refit(self, measurements: Measurements | None = None) -> Model:
+        """The model again, from the noisy sums in the file (or from others of the same shape)."""
+        recipe, kept = self._needed()
+        return recipe.estimate(kept if measurements is None else measurements, self.model.domain)
+
+    def intervals(self, level: float = 0.9, draws: int = DRAWS, random_state: RandomState = 0) -> NoiseIntervals:
+        """How far the noise can have moved the model's answers. With a graph that was found privately they are for
+        this graph; see :mod:`discreet.uncertainty` for what they cover."""
+        recipe, kept = self._needed()
+        expected = getattr(recipe.learner(), "expected", None)  # of learners whose sums are no contingency tables
+        sums = None if expected is None else expected(kept)
+        return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=sums)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether :meth:`intervals` can be asked for."""
+        if self.again is None or self.measurements is None:
+            return False
+        tables = all(m.clique is not None for m in self.measurements)
+        noisy = any(m.noise.variance for m in self.measurements)
+        return noisy and (tables or hasattr(self.again.learner(), "expected"))
+
+    def refit_agrees(self, tolerance: float = 1e-6) -> bool:
+        """Whether the model is what the recipe makes of the noisy sums: then nothing but them is in it."""
+        again = self.refit()
+        (header, arrays), (header_, arrays_) = self.model.to_archive(), again.to_archive()
+        same = (
+            all(header[key] == header_[key] for key in ("kind", "domain", "model")) and arrays.keys() == arrays_.keys()
+        )
+        close = (np.allclose(arrays[k], arrays_[k], rtol=tolerance, atol=tolerance) for k in arrays)
+        return same and all(close)
+
+    def _needed(self) -> tuple[Recipe, Measurements]:
+        if self.again is None or self.measurements is None:
+            raise InputError(
+                "this release holds no noisy sums from which its model follows: it cannot be learned again, and has no "
+                "noise intervals"
+            )
+        return self.again, self.measurements
+
+    # -- files -----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the file; what carries no guarantee refuses."""
+        _ = self.card
+        if Path(path).suffix.lower() != ".zip":
+            raise InputError(f"a release is a .zip file, which keeps everything; got {os.fspath(path)!r}")
+        measured, arrays = (None, {}) if self.measurements is None else self.measurements.to_archive()
+        beside = {
+            "recipe": None if self.recipe is None else self.recipe.to_dict(),
+            "again": None if self.again is None else self.again.to_dict(),
+            "measurements": measured,
+            "run": plain(dict(self.run)),
+            "stated": plain(dict(self.stated)),
+        }
+        save_model(self.model, path, (beside, arrays))
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str] | bytes, limits: Limits = DEFAULT_LIMITS) -> Release:
+        """Read a release, or the file of a model alone. It may come from anywhere."""
+        model, beside = load_parts(source, limits)
+        if beside is None:
+            return cls(model)
+        try:
+            return cls(model, **_opened(*beside))
+        except DiscreetError as error:
+            raise FileFormatError(f"cannot read {shown(source)}: {str(error)[:500]}") from None
+
+
+def _opened(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+    for key in header:
+        if key not in _KEYS:
+            raise FileFormatError(f"its release part has the unknown key {key[:60]!r}")
+    out: dict[str, Any] = {}
+    for key in ("recipe", "again"):
+        if header.get(key) is not None:
+            out[key] = Recipe.from_dict(header[key])
+    for key in ("run", "stated"):
+        if not isinstance(header.get(key), dict | None):
+            raise FileFormatError(f"its {key} is not a table")
+        out[key] = header.get(key) or {}
+    measured = header.get("measurements")
+    if measured is not None:
+        if not isinstance(measured, dict):
+            raise FileFormatError("its measurements are not described")
+        out["measurements"] = Measurements.from_archive(measured, arrays)
+    elif arrays:
+        raise FileFormatError("it holds arrays that nothing describes")
+    return out

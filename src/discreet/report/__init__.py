@@ -1,0 +1,1 @@
+"""What people look at: the release card, the report page, the page to explore a model, and plots for Python."""

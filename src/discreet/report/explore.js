@@ -1,0 +1,114 @@
+"use strict";
+const token = new URLSearchParams(location.search).get("token");
+const columns = JSON.parse(document.getElementById("columns-data").textContent);
+const given = new Map();
+const panels = new Map();
+let before = null, turn = 0;
+const element = (tag, name, text) => {
+  const made = document.createElement(tag);
+  if (name) made.className = name;
+  if (text !== undefined) made.textContent = text;
+  return made;
+};
+const percent = (p) => (p >= 0.0005 || p <= 0 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %");
+
+for (const column of columns) {
+  const panel = element("section", "panel");
+  panel.id = `panel-${panels.size}`;
+  panel.append(element("h3", "", column.name));
+  const rows = column.labels.map((label, code) => {
+    const row = element("div", "level"), track = element("span", "track");
+    const name = element("span", "", label), fill = element("span", "fill"), mark = element("span", "before");
+    name.title = label;
+    track.append(fill, mark);
+    const number = element("span", "number");
+    row.append(name, track, number);
+    row.setAttribute("role", "button");
+    row.tabIndex = 0;
+    row.dataset.column = column.name;
+    row.dataset.label = label;
+    const toggle = () => {
+      if (given.get(column.name) === label) given.delete(column.name); else given.set(column.name, label);
+      refresh();
+    };
+    row.addEventListener("click", toggle);
+    row.addEventListener("keydown", (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); toggle(); } });
+    panel.append(row);
+    return { row, fill, mark, number };
+  });
+  panels.set(column.name, { panel, rows, labels: column.labels });
+  document.getElementById("columns").append(panel);
+}
+for (const node of document.querySelectorAll(".node")) {
+  node.addEventListener("click", () => {
+    const { panel } = panels.get(node.dataset.column);
+    panel.scrollIntoView({ behavior: "smooth", block: "center" });
+    panel.classList.add("aimed");
+    setTimeout(() => panel.classList.remove("aimed"), 1500);
+  });
+}
+
+async function post(path, body) {
+  const reply = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json", "X-Token": token }, body: JSON.stringify(body) });
+  const said = await reply.json();
+  if (!reply.ok) throw new Error(said.problem || "the page was refused");
+  return said;
+}
+const problem = (text) => { document.getElementById("problem").textContent = text; };
+
+async function refresh() {
+  const mine = ++turn;
+  let found;
+  try {
+    found = await post("/beliefs", { given: Object.fromEntries(given) });
+  } catch (error) {
+    if (mine === turn) problem(error.message);
+    return;
+  }
+  if (mine !== turn) return; // a later click has been answered, or will be
+  problem("");
+  before ??= found.marginals;
+  for (const [name, { panel, rows, labels }] of panels) {
+    const fixed = given.get(name);
+    panel.classList.toggle("given", fixed !== undefined);
+    rows.forEach(({ row, fill, mark, number }, code) => {
+      const p = fixed === undefined ? found.marginals[name][code] : Number(labels[code] === fixed);
+      fill.style.width = `${100 * p}%`;
+      mark.style.left = `${100 * before[name][code]}%`;
+      mark.hidden = given.size === 0;
+      number.textContent = percent(p);
+      row.setAttribute("aria-pressed", String(labels[code] === fixed));
+    });
+  }
+  for (const node of document.querySelectorAll(".node")) node.classList.toggle("given", given.has(node.dataset.column));
+  const chips = document.getElementById("given");
+  chips.replaceChildren(...[...given].map(([name, label]) => {
+    const chip = element("button", "chip", `${name} = ${label} ×`);
+    chip.type = "button";
+    chip.addEventListener("click", () => { given.delete(name); refresh(); });
+    return chip;
+  }));
+  const how = found.method === "exact" ? "" : ` Computed approximately (${found.method}).`;
+  document.getElementById("evidence").textContent =
+    (given.size ? `What is given has probability ${percent(found.probability)}.` : "Nothing is given.") + how;
+  document.body.dataset.turn = String(mine);
+}
+
+async function answer(path, body) {
+  const place = document.getElementById("answer");
+  try {
+    place.textContent = (await post(path, body)).text;
+    place.hidden = false;
+    problem("");
+    place.scrollIntoView({ behavior: "smooth", block: "nearest" });
+  } catch (error) {
+    problem(error.message);
+  }
+}
+document.getElementById("clear").addEventListener("click", () => { given.clear(); refresh(); });
+document.getElementById("likely").addEventListener("click", () => answer("/map", { given: Object.fromEntries(given) }));
+document.getElementById("asking").addEventListener("submit", (e) => {
+  e.preventDefault();
+  answer("/ask", { question: document.getElementById("ask").value });
+});
+refresh();

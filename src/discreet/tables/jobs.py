@@ -1,0 +1,100 @@
+"""What is added up over batches of rows, as a value that can travel to where the rows are.
+
+A job sums a batch into whole numbers. Whole numbers add up the same in any order: neither the threads of one machine,
+nor the retried or speculative tasks of a cluster, can show in a total.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ..domain import Clique, Domain
+from ..encoding import Codes, code_type
+from . import counting
+from .base import IntArray, RowQuery, Table
+
+
+class Job(Protocol):
+    """A sum over batches: start from :meth:`zero`, add :meth:`sum_batch` of each, :meth:`finish` the totals.
+
+    ``finish`` is linear, so that it may be applied to the totals of each part of the rows.
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def zero(self) -> list[IntArray]: ...
+
+    def sum_batch(self, batch: Mapping[str, Codes]) -> Sequence[IntArray]: ...
+
+    def finish(self, totals: Sequence[IntArray]) -> tuple[IntArray, ...]: ...
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Contingency tables of many cliques, counted in groups."""
+
+    domain: Domain
+    cliques: tuple[Clique, ...]
+
+    @property
+    def groups(self) -> tuple[tuple[Clique, tuple[int, ...]], ...]:
+        return counting.plan_groups(self.domain, self.cliques)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        named = self.domain.clique({name for c in self.cliques for name in c})
+        return named or self.domain.names[:1]  # the number of rows is the length of any column
+
+    def zero(self) -> list[IntArray]:
+        return counting.zero_groups(self.domain, self.groups)
+
+    def sum_batch(self, batch: Mapping[str, Codes]) -> list[IntArray]:
+        return [counting.count_group(self.domain, group, batch) for group, _ in self.groups]
+
+    def finish(self, totals: Sequence[IntArray]) -> tuple[IntArray, ...]:
+        tables: dict[int, IntArray] = {}
+        for (group, positions), total in zip(self.groups, totals, strict=True):
+            for i in positions:
+                tables[i] = counting.sum_out(self.domain, group, total, self.cliques[i])
+        return tuple(tables[i] for i in range(len(self.cliques)))
+
+
+@dataclass(frozen=True)
+class Summing:
+    """The sums of a query that visits rows."""
+
+    domain: Domain
+    query: RowQuery
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.query.columns or self.domain.names[:1]
+
+    def zero(self) -> list[IntArray]:
+        empty = {n: np.empty(0, dtype=code_type(self.domain[n].size)) for n in self.columns}
+        return [np.array(part) for part in self.query.sum_rows(empty)]
+
+    def sum_batch(self, batch: Mapping[str, Codes]) -> Sequence[IntArray]:
+        return self.query.sum_rows(batch)
+
+    def finish(self, totals: Sequence[IntArray]) -> tuple[IntArray, ...]:
+        return tuple(totals)
+
+
+class JobTable(Table):
+    """A table that knows how to run a job over its rows."""
+
+    def count(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
+        return self._run(Counting(self.domain, tuple(cliques)))
+
+    def stream(self, query: RowQuery) -> tuple[IntArray, ...]:
+        return self._run(Summing(self.domain, query))
+
+    @abstractmethod
+    def _run(self, job: Job) -> tuple[IntArray, ...]: ...

@@ -1,0 +1,283 @@
+"""Files of rows as blocks of codes: delimited text and Parquet, read by DuckDB file by file.
+
+How a file is read follows from its first line or its footer and the schema, which are public, and never from another
+file: each is asked for its own columns and types. Messages name files and columns, never values; DuckDB's own, which
+may quote a row, are not shown.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..domain import Attribute, Domain
+from ..encoding import Codes, encode_column
+from ..errors import EngineError, FileFormatError, InputError, did_you_mean
+from .arrow import encode_arrow, identities, spelling_codes, spellings
+from .blocks import BLOCK_ROWS, Block
+from .delimited import open_delimited
+
+_NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+class SourceFile(Protocol):
+    """One file, of which the public part has been read."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def source(self) -> str:
+        """What to select from; its one parameter is :attr:`pattern`, its columns are called c0, c1, …"""
+
+    @property
+    def pattern(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """A Parquet file whose footer has been read."""
+
+    path: Path
+    names: tuple[str, ...]
+
+    @property
+    def source(self) -> str:
+        columns = ", ".join(f"c{i}" for i in range(len(self.names)))
+        return f"read_parquet(?, hive_partitioning = false, file_row_number = false) AS t({columns})"
+
+    @property
+    def pattern(self) -> str:
+        return literal_pattern(self.path)
+
+
+def literal_pattern(path: Path) -> str:
+    """The path for DuckDB, which would take * and ? and [ in it as wildcards."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in os.path.abspath(path))
+
+
+def find_files(path: str | os.PathLike[str]) -> list[Path]:
+    """The files that a path, a folder or a glob pattern stands for, in order."""
+    text = os.fspath(path)
+    if "://" in text:
+        raise InputError(f"{text} is not a local path; open it with Spark and give the DataFrame, or copy the files")
+    if os.path.isdir(text):
+        inner = sorted(p for p in Path(text).rglob("*") if p.is_file() and not _hidden(p.relative_to(text)))
+        if not inner:
+            raise FileFormatError(f"there are no files in the folder {text}")
+        return inner
+    if os.path.exists(text) or not glob.has_magic(text):
+        return [Path(text)]
+    found = sorted(Path(p) for p in glob.glob(text, recursive=True) if os.path.isfile(p))
+    if not found:
+        raise FileFormatError(f"no file matches {text}")
+    return found
+
+
+def _hidden(path: Path) -> bool:
+    """What Spark and others leave beside the data: _SUCCESS, .crc files."""
+    return any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
+
+
+def open_file(path: Path) -> SourceFile:
+    """Read the public part of a file: the first line of text, the footer of Parquet."""
+    try:
+        with open(path, "rb") as stream:
+            is_parquet = stream.read(4) == b"PAR1"
+    except OSError:
+        is_parquet = False  # delimited.py says what is wrong with it
+    if not is_parquet:
+        return open_delimited(path)
+    try:
+        return ParquetFile(path, tuple(pq.read_schema(path).names))
+    except (pa.ArrowException, OSError):
+        raise FileFormatError(
+            f"{path} begins like a Parquet file, but its footer cannot be read; is it whole?"
+        ) from None
+
+
+class Sources:
+    """All files of a table, checked against the schema before a row is read."""
+
+    def __init__(self, path: str | os.PathLike[str], domain: Domain, unit: str | None) -> None:
+        self.domain, self.unit = domain, unit
+        self.files = [open_file(p) for p in find_files(path)]
+        wanted = list(dict.fromkeys([*domain.names, *([unit] if unit is not None else [])]))
+        for file in self.files:
+            known = [*file.names, *partitions(file.path)]
+            for name in wanted:
+                if name not in known:
+                    role = "unit column" if name == unit and name not in domain else "column of the schema"
+                    # Names are suggested only when some are as expected: a first line may be a row.
+                    hint = did_you_mean(name, known) if any(w in known for w in wanted) else ""
+                    where = "the footer" if isinstance(file, ParquetFile) else "the first line"
+                    raise InputError(
+                        f"{where} of {file.path} names no column {name!r} ({role})"
+                        + (hint or "; it must name the columns as the schema does")
+                    )
+
+    def batches(self, threads: int, memory_limit: int) -> Iterator[tuple[SourceFile, Any]]:
+        """Arrow batches of the wanted columns, file by file; :meth:`encode` makes blocks of them."""
+        with engine(threads, memory_limit) as connection:
+            for file in self.files:
+                with failures_of(file):
+                    yield from ((file, batch) for batch in self._read(connection, file))
+
+    def _read(self, connection: Any, file: SourceFile) -> Iterator[Any]:
+        kinds = dict(
+            enumerate(
+                row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {file.source}", [file.pattern]).fetchall()
+            )
+        )
+        chosen = []
+        for name in dict.fromkeys([*self.domain.names, *([self.unit] if self.unit else [])]):
+            if name in file.names:
+                i = file.names.index(name)
+                raw = f"c{i} AS {_quoted(f'raw {name}')}"
+                if name in self.domain:
+                    attribute = self.domain[name]
+                    chosen.append(_text_lookup(f"c{i}", attribute) if in_engine(kinds[i], attribute) else raw)
+                if name == self.unit and (name not in self.domain or in_engine(kinds[i], self.domain[name])):
+                    chosen.append(raw)
+        chosen = chosen or ["1 AS nothing"]
+        relation = connection.sql(f"SELECT {', '.join(chosen)} FROM {file.source}", params=[file.pattern])
+        yield from relation.to_arrow_reader(BLOCK_ROWS)
+
+    def encode(self, file: SourceFile, batch: Any) -> Block:
+        """A block of codes. Runs in any thread."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        constant = partitions(file.path)
+
+        def codes(attribute: Attribute) -> Codes:
+            name = attribute.name
+            if f"code {name}" in columns:
+                place: Codes = columns[f"code {name}"].to_numpy(zero_copy_only=False)
+                return np.take(spelling_codes(attribute), place)
+            if f"raw {name}" in columns:
+                return encode_arrow(columns[f"raw {name}"], attribute)
+            return np.repeat(encode_column([constant[name]], attribute), batch.num_rows)
+
+        block = Block({a.name: codes(a) for a in self.domain.attributes}, None, batch.num_rows)
+        if self.unit is None:
+            return block
+        values = columns.get(f"raw {self.unit}")
+        if values is None:
+            values = pa.array([constant[self.unit]] * batch.num_rows, type=pa.string())
+        kept, identity = identities(values)
+        if kept is not None:
+            block = block.take(np.flatnonzero(kept))
+        return Block(block.columns, identity, block.rows)
+
+
+def partitions(path: Path) -> dict[str, str | None]:
+    """Columns that stand in the path, as in ``year=2020/part-0.parquet``; their values are text."""
+    pairs = (part.split("=", 1) for part in path.parts[:-1] if "=" in part)
+    return {unquote(name): None if value == _NO_PARTITION else unquote(value) for name, value in pairs if name}
+
+
+# -- DuckDB ------------------------------------------------------------------------------------------------------------
+
+
+def in_engine(kind: str, attribute: Attribute) -> bool:
+    """Whether DuckDB looks texts up by itself: levels that are text which it can spell."""
+    return kind == "VARCHAR" and not attribute.is_numeric and not any("\x00" in t for t in spellings(attribute))
+
+
+def _text_lookup(column: str, attribute: Attribute) -> str:
+    """The place of a text among :func:`spellings`, then absent, then any other: an index of :func:`spelling_codes`."""
+    known = spellings(attribute)
+    kind = "UTINYINT" if len(known) + 2 <= 256 else "UINTEGER"
+    other = f"CASE WHEN {column} IS NULL THEN {len(known)} ELSE {len(known) + 1} END"
+    found = f"enum_code(TRY_CAST({column} AS ENUM({', '.join(map(_literal, known))})))" if known else "NULL"
+    return f"coalesce({found}, {other})::{kind} AS {_quoted(f'code {attribute.name}')}"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@contextmanager
+def engine(threads: int, memory_limit: int) -> Iterator[Any]:
+    """A private DuckDB: it fetches no extensions, spills nothing to the disk, and keeps to its part of the memory."""
+    connection = duckdb.connect(
+        config={
+            "temp_directory": "",
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "threads": threads,
+            "memory_limit": f"{max(memory_limit // 2, 1 << 27)}B",
+            "preserve_insertion_order": False,
+        }
+    )
+    try:
+        connection.execute("SET enable_progress_bar = false")  # it would draw on the standard output
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def failures_of(file: SourceFile) -> Iterator[None]:
+    """DuckDB's errors in our words: the kind of the error is all that may be said."""
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except (duckdb.Error, pa.ArrowException, OSError, RuntimeError, ValueError) as error:
+        # Through Arrow, errors of every kind come as text. It is looked at, and not shown.
+        kind = str(error)[:200].lower()
+        if "interrupt error" in kind:
+            raise KeyboardInterrupt from None
+        if isinstance(error, duckdb.OutOfMemoryException) or "out of memory error" in kind:
+            raise EngineError(
+                f"reading {file.path} needs more memory than allowed; raise memory_limit, or write the file in smaller "
+                "row groups. Nothing was spent by this step"
+            ) from None
+        what = "a Parquet file" if isinstance(file, ParquetFile) else "delimited text"
+        raise FileFormatError(
+            f"cannot read {file.path} as {what}; is it whole, and in UTF-8? Nothing was spent by this step"
+        ) from None
+
+
+def most_threads(threads: int | None) -> int:
+    return threads or min(8, os.cpu_count() or 1)
+
+
+def memory_bytes(limit: int | str | None) -> int:
+    """A number of bytes, or ``"2GB"`` as people write it."""
+    if limit is None:
+        return 2 << 30
+    units = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+    units |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+    text = str(limit).strip().lower()
+    digits = text.rstrip("kmgtib ")
+    unit = text[len(digits) :].strip()
+    try:
+        if isinstance(limit, bool):
+            raise ValueError
+        size = float(digits) * units[unit]
+        if not 1e6 <= size < 1e18:
+            raise ValueError
+    except (KeyError, ValueError):
+        raise InputError(
+            f'memory_limit is a number of bytes or a text like "2GB", at least 1MB; got {limit!r}'
+        ) from None
+    return int(size)

@@ -1,0 +1,440 @@
+"""plan, fit, query, map, sample: from rows to a file that can be published, and what can be done with it."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+import yaml
+from command_desk import CANARIES, assert_discreet, contents
+
+from discreet.errors import FileFormatError
+from discreet.io.archive import read_archive, write_archive
+from discreet.io.interchange import open_model
+from discreet.models import BayesianNetwork, MarkovRandomField
+from discreet.privacy.ledger import Ledger
+from discreet.release import Release
+from discreet.report.card import FIELDS
+
+FIT = ("fit", "data.csv", "--schema", "schema.toml")
+ARROWS = "smoke -> city; age, smoke -> city"
+
+
+@pytest.fixture
+def model(desk, discreet):
+    """model.zip, a network with a public graph, at ε = 1."""
+    result = discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city; smoke -> age", "--ledger", "ledger.db")
+    assert result.code == 0, result.err
+    return desk / "model.zip"
+
+
+def spent(desk):
+    with Ledger.open(desk / "ledger.db") as ledger:
+        return pytest.approx(float(ledger.spent.epsilon))  # settled: crumbs of rounding go back
+
+
+# -- plan and fit ----------------------------------------------------------------------------------------------------
+
+
+def test_a_schema_and_a_budget_are_enough(desk, discreet):
+    result = discreet(*FIT, "--epsilon", "1")
+    assert result.code == 0, result.err
+    assert_discreet(result.text)
+    assert "No row has been read" in result.out and "Guarantee: ε = 1" in result.out
+    release = Release.load(desk / "model.zip")
+    assert release.recipe.method == "searched" and release.model.domain.names == ("smoke", "age", "city")
+    for canary in CANARIES:
+        assert canary.encode() not in (desk / "model.zip").read_bytes()
+
+
+def test_the_plan_reads_no_row_and_spends_nothing(desk, discreet):
+    before = contents(desk)
+    (desk / "data.csv").unlink()
+    result = discreet("plan", "--schema", "schema.toml", "--epsilon", "1", "--graph", ARROWS)
+    assert result.code == 0, result.err
+    assert "smoke × age × city" in result.out and "Memory: about" in result.out and "Time:" in result.out
+    del before["data.csv"]
+    assert contents(desk) == before
+    as_json = json.loads(discreet("plan", "--schema", "schema.toml", "--rho", "0.1", "--json").out)
+    assert as_json["recipe"]["method"] == "searched" and as_json["seconds"] >= 0
+    sized = discreet(
+        "plan", "--schema", "schema.toml", "--epsilon", "1", "--graph", ARROWS, "--approximate-size", "1000"
+    )
+    assert "n ≈ 1000" in sized.out
+
+
+FITS = {
+    "network by its graph": ["--graph", "smoke -> city"],
+    "network, uniform": ["--graph", "smoke -> city", "--method", "uniform"],
+    "network, two-stage": ["--graph", "smoke -> city", "--method", "two-stage"],
+    "network searched with an option": ["--family", "network", "--option", "max_parents=1"],
+    "field by its edges": ["--graph", "smoke -- city; age -- city"],
+    "field by its cliques": ["--cliques", "smoke,age", "--cliques", "city"],
+    "field from arrows": ["--family", "field", "--graph", "smoke -> city"],
+    "field searched": ["--family", "field"],
+    "field, collective": ["--family", "field", "--method", "collective", "--cliques", "smoke,city"],
+    "pairwise": ["--family", "pairwise"],
+    "public size": ["--public-size", "5"],
+    "replace-one": ["--relation", "replace-one"],
+    "person": ["--unit-column", "patient", "--max-rows", "2"],
+    "memory engine": ["--engine", "memory"],
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_every_way_to_fit(name, desk, discreet):
+    result = discreet(*FIT, "--epsilon", "1", *FITS[name])
+    assert result.code == 0, result.err
+    assert_discreet(result.text)
+    release = Release.load(desk / "model.zip")
+    kind = MarkovRandomField if name.startswith("field") else object if name == "pairwise" else BayesianNetwork
+    assert isinstance(release.model, kind)
+    if release.again is not None:
+        assert release.refit_agrees()
+    assert discreet("verify", "model.zip").code == 0
+
+
+BINARY = ["--family", "ising"], ["--family", "binary"], ["--family", "ising", "--method", "frank-wolfe"]
+
+
+@pytest.mark.parametrize("words", BINARY)
+def test_binary_families(words, desk, discreet):
+    (desk / "two.toml").write_text(
+        '[columns.smoke]\nlevels = ["yes", "no"]\n[columns.city]\nlevels = ["north", "south"]\n'
+    )
+    result = discreet("fit", "data.csv", "--schema", "two.toml", "--epsilon", "1", *words)
+    assert result.code == 0, result.err
+    assert open_model("model.zip").kind == words[1]
+
+
+@pytest.mark.parametrize("name", ["graph.txt", "graph.csv", "graph.bif", "graph.zip"])
+def test_graphs_from_files(name, desk, discreet, model):
+    fitted = open_model(model)
+    if name == "graph.txt":
+        (desk / name).write_text("# a comment\nsmoke -> age\n\nsmoke -> city\n")
+    elif name == "graph.csv":
+        (desk / name).write_text("smoke,age\nsmoke,city\n")
+    elif name == "graph.bif":
+        fitted.with_card(None).save(desk / name)
+    else:
+        fitted.save(desk / name)
+    result = discreet(*FIT, "--epsilon", "1", "--graph", name, "--force")
+    assert result.code == 0, result.err
+    assert set(map(frozenset, open_model(model).edges)) == {frozenset(e) for e in (("smoke", "age"), ("smoke", "city"))}
+
+
+def test_the_ledger_remembers_month_after_month(desk, discreet):
+    for month in ("january", "february", "march"):
+        result = discreet(*FIT, "--epsilon", "1", "--ledger", "ledger.db", "-o", f"{month}.zip", "--purpose", month)
+        assert result.code == 0, result.err
+    assert spent(desk) == 3
+    refused = discreet(*FIT, "--epsilon", "1", "--ledger", "ledger.db", "-o", "april.zip")
+    assert refused.code == 3 and "does not suffice" in refused.err and not (desk / "april.zip").exists()
+    shown = discreet("ledger", "show", "ledger.db").out
+    assert "january" in shown and "march" in shown
+
+
+def test_ctrl_c_says_what_was_spent(desk, discreet, monkeypatch):
+    import discreet.estimation.optimal as module
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.OptimalNetwork, "_estimate", interrupted)
+    result = discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city", "--ledger", "ledger.db")
+    assert result.code == 130
+    assert "ε = 1 (pure DP) counts as spent" in result.err and "ledger.db" in result.err
+    assert spent(desk) == 1
+    assert not (desk / "model.zip").exists()
+
+
+def test_a_full_disk_says_what_was_spent(desk, discreet, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("discreet.io.archive.write_atomically", full)
+    result = discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city", "--ledger", "ledger.db")
+    assert result.code in (2, 4)
+    assert "No space left" in result.err and "counts as spent" in result.err
+    assert "Traceback" not in result.text
+
+
+def test_json(desk, discreet):
+    result = discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city", "--json")
+    document = json.loads(result.out)
+    assert document["file"] == "model.zip" and document["edges"] == [["smoke", "city"]]
+    assert document["recipe"]["method"] == "optimal" and document["has_intervals"] is True
+    assert "counts" not in document
+
+
+def test_the_number_of_records_is_nowhere(desk, discreet):
+    outputs = set()
+    for rows in (5, 6):
+        (desk / "data.csv").write_text("smoke,age,city\n" + "yes,30,north\n" * rows)
+        result = discreet("plan", "data.csv", "--schema", "schema.toml", "--epsilon", "1", "--graph", ARROWS)
+        outputs.add(result.text)
+    assert len(outputs) == 1
+
+
+# -- run files -------------------------------------------------------------------------------------------------------
+
+RUN = """\
+data = "data.csv"
+schema = "schema.toml"
+epsilon = 1
+graph = "smoke -> city"
+ledger = "ledger.db"
+purpose = "monthly"
+
+[options]
+fit_steps = 2
+
+[card]
+name = "Smoking in the city"
+intended_use = "Testing"
+data_curators = ["Ministry of Tests"]
+"""
+
+
+def test_a_run_file_says_it_all(desk, discreet):
+    (desk / "run.toml").write_text(RUN)
+    result = discreet("fit", "--run", "run.toml", "-o", "model.zip", "--card", "card.yaml")
+    assert result.code == 0, result.err
+    release = Release.load(desk / "model.zip")
+    assert release.recipe.options["fit_steps"] == 2
+    assert dict(release.run)["epsilon"] == "1" and dict(release.run)["purpose"] == "monthly"
+    assert "data.csv" not in json.dumps(dict(release.run)), "where files lie is not published"
+    assert spent(desk) == 1
+    card = yaml.safe_load((desk / "card.yaml").read_text())
+    assert card["deployment"]["basic"]["name"] == "Smoking in the city"
+    assert card["deployment"]["basic"]["data_curators"][0]["data_curator_name"] == "Ministry of Tests"
+    assert card["deployment"]["basic"]["publication_date"] == "not stated"
+    assert card["deployment"]["privacy_loss"]["privacy_parameters"] == {"epsilon": 1.0}
+    assert {part: list(fields) for part, fields in card["deployment"].items()} == {
+        p: list(f) for p, f in FIELDS.items()
+    }
+    assert discreet("show", "model.zip", "--card", "again.yaml").code == 0
+    assert (desk / "again.yaml").read_text() == (desk / "card.yaml").read_text()
+
+
+def test_the_line_overrides_the_file_but_for_the_budget(desk, discreet):
+    (desk / "run.toml").write_text(RUN)
+    result = discreet(
+        "fit", "--run", "run.toml", "--graph", "smoke -> age", "--option", "fit_steps=1", "--epsilon", "1.0"
+    )
+    assert result.code == 0, result.err
+    release = Release.load(desk / "model.zip")
+    assert release.model.edges == (("smoke", "age"),) and release.recipe.options["fit_steps"] == 1
+    for words in (["--epsilon", "2"], ["--rho", "0.1"], ["--epsilon", "1", "--delta", "1e-6", "--rho", "1"]):
+        refused = discreet("fit", "--run", "run.toml", "-o", "x.zip", *words)
+        assert refused.code == 2 and "given twice" in refused.err
+        assert not (desk / "x.zip").exists()
+
+
+def test_places_are_meant_from_where_the_run_file_lies(desk, discreet, monkeypatch):
+    (desk / "run.toml").write_text(RUN)
+    (desk / "elsewhere").mkdir()
+    monkeypatch.chdir(desk / "elsewhere")
+    result = discreet("fit", "--run", "../run.toml", "-o", "model.zip")
+    assert result.code == 0, result.err
+    assert (desk / "elsewhere" / "model.zip").exists()
+
+
+# -- asking ----------------------------------------------------------------------------------------------------------
+
+
+def test_answers_come_with_the_noise(model, discreet):
+    result = discreet(
+        "query", "model.zip", "P(city | smoke=yes)", "P(smoke=yes)", "MAP(city | smoke=no)", "--draws", "8"
+    )
+    assert result.code == 0, result.err
+    assert result.out.count("±") >= 6 and "of refits under fresh noise" in result.out
+    plain = discreet("query", "model.zip", "P(city | smoke=yes)", "--no-intervals")
+    assert "±" not in plain.out
+    answers = json.loads(discreet("query", "model.zip", "P(city)", "MAP(city)", "--json", "--draws", "8").out)
+    assert all(cell["noise"] > 0 for cell in answers[0]["cells"]) and answers[0]["level"] == 0.9
+    assert 0 <= answers[1]["survival"] <= 1
+    again = json.loads(discreet("query", "model.zip", "P(city)", "MAP(city)", "--json", "--draws", "8").out)
+    assert again == answers, "post-processing is seeded"
+
+
+def test_models_without_tables_have_no_intervals(discreet, desk):
+    result = discreet("query", "asia", "P(dysp=yes)")
+    assert result.code == 0 and "±" not in result.out
+
+
+def test_map(model, discreet):
+    result = discreet("map", "model.zip", "--given", "smoke=yes", "--no-intervals")
+    assert result.code == 0 and "age" in result.out and "probability" in result.out
+    assert "of refits" in discreet("map", "model.zip", "city", "--draws", "4").out
+    best = json.loads(discreet("map", "asia", "-k", "3", "--json").out)
+    assert len(best) == 3 and best[0]["log_probability"] >= best[1]["log_probability"]
+
+
+def test_sample(model, discreet, desk):
+    result = discreet("sample", "model.zip", "-n", "50", "--seed", "1", "-o", "new.csv")
+    assert result.code == 0, result.err
+    lines = (desk / "new.csv").read_text().splitlines()
+    assert lines[0] == "smoke,age,city" and len(lines) == 51
+    assert discreet("sample", "model.zip", "-n", "50", "--seed", "1").out == (desk / "new.csv").read_text()
+    assert discreet("sample", "model.zip", "-n", "50", "--seed", "2").out != (desk / "new.csv").read_text()
+    assert discreet("sample", "model.zip", "-n", "50", "--seed", "1", "-o", "new.parquet").code == 0
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(desk / "new.parquet")
+    assert table.column_names == ["smoke", "age", "city"] and table.num_rows == 50
+    given = discreet("sample", "model.zip", "-n", "20", "--given", "smoke=yes").out.splitlines()[1:]
+    assert {line.split(",")[0] for line in given} == {"yes"}
+    rows = json.loads(discreet("sample", "asia", "-n", "2", "--json").out)
+    assert len(rows["rows"]) == 2
+
+
+def test_nothing_is_left_beside_a_sample(model, discreet, desk, monkeypatch):
+    monkeypatch.setattr("discreet.models.records.Records.to_csv", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+    before = set(os.listdir(desk))
+    assert discreet("sample", "model.zip", "-o", "new.csv").code == 4
+    assert set(os.listdir(desk)) == before
+
+
+# -- looking at the file ---------------------------------------------------------------------------------------------
+
+
+def test_show_and_verify_say_what_it_is(model, discreet):
+    shown = discreet("show", "model.zip")
+    assert "a Bayesian network of 3 columns and 2 edges" in shown.out and "smoke → city" in shown.out
+    assert "noisy tables" in shown.out
+    document = json.loads(discreet("show", "model.zip", "--json").out)
+    assert document["recipe"]["family"] == "network" and document["has_intervals"] is True
+    verified = discreet("verify", "model.zip")
+    assert verified.code == 0 and "follows from the noisy tables" in verified.out
+    assert json.loads(discreet("verify", "model.zip", "--json").out)["verified"] is True
+
+
+TAMPERED = {
+    "another model": (lambda h, a: a.update(table0=np.array([0.25, 0.75])), "not what its recipe makes"),
+    "other tables": (
+        lambda h, a: a.update({"released.counts00000": a["released.counts00000"] + 9}), "not what its recipe",
+    ),
+    "another budget": (lambda h, a: h["card"].update(budget={"notion": "pure", "epsilon": "1/2"}), "more was spent"),
+    "budgets that differ": (lambda h, a: h["card"].update(budget={"notion": "pure", "epsilon": "2"}), "do not agree"),
+    "a schema that was peeked": (
+        lambda h, a: h["domain"]["columns"]["smoke"].update(peeked=["levels"]), "peeked at does not agree",
+    ),
+    "where the rows lie": (lambda h, a: h["release"]["run"].update(data="/home/x/rows.csv"), "private files lie"),
+    "an exact model": (lambda h, a: h["card"].update(origin="exact"), "no privacy guarantee"),
+    "a recipe for something else": (
+        lambda h, a: h["release"].update(again={"family": "ising", "method": "moments", "options": {}}), "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_verify_finds_what_was_changed_and_sealed_again(name, model, discreet):
+    change, message = TAMPERED[name]
+    header, arrays = read_archive(model)
+    header, arrays = json.loads(json.dumps(header)), dict(arrays)
+    change(header, arrays)
+    write_archive(model, header, arrays)
+    result = discreet("verify", "model.zip")
+    assert result.code == 1, result.text
+    assert "PROBLEM" in result.out and message in result.out
+    assert "Traceback" not in result.text
+
+
+def test_damage_is_found(model, discreet):
+    data = bytearray(model.read_bytes())
+    data[len(data) // 2] ^= 1
+    model.write_bytes(bytes(data))
+    assert discreet("verify", "model.zip").code == 1
+    with pytest.raises(FileFormatError):
+        Release.load(model)
+
+
+# -- special data ----------------------------------------------------------------------------------------------------
+
+ZEROS = '\n[[impossible]]\nage = "[0, 18)"\nsmoke = "yes"\n'
+
+
+def test_impossible_combinations_have_no_probability(desk, discreet):
+    (desk / "schema.toml").write_text((desk / "schema.toml").read_text() + ZEROS)
+    for words in (["--graph", "smoke -> age"], ["--cliques", "smoke,age"], ["--cliques", "smoke,city"], []):
+        result = discreet(*FIT, "--epsilon", "1", "--force", *words)
+        assert result.code == 0, result.err
+        model = open_model("model.zip")
+        enforced = words != [] or model.card["impossible_enforced"] == 1
+        if enforced:
+            assert model.probability({"age": "[0, 18)", "smoke": "yes"}) == 0
+        assert discreet("verify", "model.zip").code == 0
+    result = discreet(
+        "measure", "data.csv", "--schema", "schema.toml", "--table", "smoke,age", "--epsilon", "1", "--json"
+    )
+    table = json.loads(result.out)["tables"][0]
+    assert table["counts"][table["levels"][0].index("yes")][table["levels"][1].index("[0, 18)")] == 0
+
+
+def test_a_rule_outside_every_family_is_said_to_be_so(desk, discreet):
+    (desk / "schema.toml").write_text((desk / "schema.toml").read_text() + ZEROS)
+    assert discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city; age -> city").code == 0
+    assert open_model("model.zip").card["impossible_not_enforced"] == ["smoke in ['yes'] and age in ['[0, 18)']"]
+
+
+def test_public_totals_are_met(desk, discreet):
+    (desk / "schema.toml").write_text(
+        (desk / "schema.toml").read_text() + '\n[[totals]]\ncolumns = ["smoke"]\ncounts = [200, 800]\n'
+    )
+    (desk / "data.csv").write_text("smoke,age,city\n" + "yes,30,north\n" * 200 + "no,30,south\n" * 800)
+    result = discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city")
+    assert result.code == 0, result.err
+    assert "Public totals of the schema: public smoke" in result.out
+    release = Release.load(desk / "model.zip")
+    assert release.card["public_size"] == 1000, "the totals say how many there are"
+    assert release.model.probability({"smoke": "yes"}) == pytest.approx(0.2, abs=0.01)
+    assert discreet("query", "model.zip", "P(smoke=yes)", "--draws", "5").code == 0
+
+
+def test_shares_of_a_population_say_nothing_about_the_size(desk, discreet):
+    (desk / "schema.toml").write_text(
+        (desk / "schema.toml").read_text() + '\n[[totals]]\ncolumns = ["smoke"]\nproportions = [0.25, 0.75]\n'
+    )
+    (desk / "data.csv").write_text("smoke,age,city\n" + "yes,30,north\n" * 250 + "no,30,south\n" * 750)
+    result = discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city")
+    assert result.code == 0, result.err
+    release = Release.load(desk / "model.zip")
+    assert release.card["public_size"] is None
+    assert release.model.probability({"smoke": "yes"}) == pytest.approx(0.25, abs=0.01)
+
+
+@pytest.mark.parametrize("engine", ["auto", "memory", "duckdb"])
+def test_parquet_and_several_files(desk, discreet, engine):
+    import polars as pl
+
+    frame = pl.read_csv(desk / "data.csv", infer_schema=False)
+    frame.write_parquet(desk / "rows.parquet")
+    (desk / "part").mkdir()
+    for number in range(2):
+        frame.write_parquet(desk / "part" / f"{number}.parquet")
+    for data in ("rows.parquet", "part"):
+        words = ["fit", data, "--schema", "schema.toml", "--epsilon", "1", "--engine", engine, "--force"]
+        result = discreet(*words)
+        assert result.code == 0, result.err
+        assert_discreet(result.text)
+    frame.drop("city").write_parquet(desk / "rows.parquet")
+    before = contents(desk)
+    result = discreet(
+        "fit", "rows.parquet", "--schema", "schema.toml", "--epsilon", "1", "--engine", engine, "-o", "x.zip"
+    )
+    assert result.code in (2, 4) and "'city'" in result.err
+    assert contents(desk) == before
+
+
+# -- research mode ---------------------------------------------------------------------------------------------------
+
+
+def test_research_mode_saves_and_charges_nothing(desk, discreet):
+    before = contents(desk)
+    results = [discreet(*FIT, "--epsilon", "1", "--research-seed", "7", "--graph", "smoke -> city") for _ in range(2)]
+    assert results[0].code == 0 and results[0].out == results[1].out
+    assert "NOT A RELEASE" in results[0].out and "Guarantee" not in results[0].out
+    assert contents(desk) == before

@@ -1,0 +1,79 @@
+"""Learning by recipe, with everything that goes into a release, through record and replay on neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from discreet.audit import audit_replay, failures
+from discreet.domain import Attribute, Domain
+from discreet.estimation.recipe import Recipe, default_recipe, learn
+from discreet.measurement import Measurement
+from discreet.privacy.budget import ApproxDP, Budget, PureDP
+from discreet.privacy.curator import Curator
+from discreet.privacy.query import Marginals
+from discreet.privacy.unit import PrivacyUnit
+
+COLUMNS = (Attribute.categorical("a", 2), Attribute.categorical("b", 3), Attribute.categorical("c", 2))
+PLAIN = Domain(COLUMNS)
+RULED = Domain(COLUMNS, ({"a": "0", "b": ["1", "2"]},))  # type: ignore[arg-type]
+UNITS = {
+    "row, add-remove": PrivacyUnit(),
+    "row, replace-one": PrivacyUnit(relation="replace-one"),
+    "person, add-remove": PrivacyUnit("person", max_rows=2),
+}
+RECIPES = {
+    "default": default_recipe(PLAIN),
+    "optimal": Recipe("network", "optimal", {"graph": {"b": ["a"], "c": ["b"]}}),
+    "two stages": Recipe("network", "two_stage", {"graph": {"b": ["a"], "c": ["b"]}}),
+    "field searched": Recipe("field", "searched"),
+    "field": Recipe("field", "noise_aware", {"cliques": [["a", "b"], ["c"]]}),
+    "pairwise": Recipe("pairwise", "moments"),
+}
+
+
+def release(curator: Curator, recipe: Recipe) -> Any:
+    """All that goes into a release file: model, card, sums and recipes; with a public total besides."""
+    learned = learn(recipe, curator, [Measurement.public(curator.domain, ["a"], [2, 2])])
+    sums = learned.measurements
+    return learned.model, learned.again, [] if sums is None else [m.counts for m in sums], sums and sums.release
+
+
+remembering = partial(Curator, remember=True)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("domain", [PLAIN, RULED], ids=["plain", "structural zeros"])
+@pytest.mark.parametrize("name", RECIPES)
+def test_nothing_depends_on_rows_but_through_noise(name: str, domain: Domain, unit: str) -> None:
+    algorithm = partial(release, recipe=RECIPES[name])
+    found = audit_replay(algorithm, domain, UNITS[unit], PureDP(1), count=12, make_curator=remembering)
+    assert failures(found) == []
+
+
+@pytest.mark.parametrize("name", ["default", "field searched"])
+def test_other_budgets(name: str) -> None:
+    budget: Budget = ApproxDP(1, 1e-6)
+    found = audit_replay(
+        partial(release, recipe=RECIPES[name]), PLAIN, PrivacyUnit(), budget, count=12, make_curator=remembering
+    )
+    assert failures(found) == []
+
+
+def _size_in_the_card(curator: Curator) -> Any:
+    learned = learn(RECIPES["optimal"], curator)
+    return learned.model.with_card({"records": int(curator._rows.sum(Marginals(PLAIN, [()]))[0])})
+
+
+def _remembers_exact_sums(curator: Curator) -> Any:
+    learned = learn(RECIPES["optimal"], curator)
+    return learned.model, [t.tolist() for t in curator._rows.sum(Marginals(PLAIN, [("a", "b")]))]
+
+
+@pytest.mark.parametrize("planted", [_size_in_the_card, _remembers_exact_sums], ids=lambda f: f.__name__)
+def test_planted_bugs_are_caught(planted: Callable[[Curator], Any]) -> None:
+    found = audit_replay(planted, PLAIN, PrivacyUnit(), PureDP(1), count=40, make_curator=remembering)
+    assert failures(found) != []

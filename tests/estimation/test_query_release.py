@@ -1,0 +1,273 @@
+"""Query release: close to the truth, exact divergences of tiny transcripts, sensitivities by brute force, audits."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from mrf_cases import BUDGETS, UNITS, sampled, table_of
+
+from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
+from discreet.domain import Domain
+from discreet.errors import CostError, InputError
+from discreet.estimation.release import (
+    AnnealedSearch,
+    IntegerProgram,
+    Parities,
+    Tables,
+    release_gaussian,
+    release_multiplicative_weights,
+    release_perturbed_leader,
+)
+from discreet.inference.best_record import Best
+from discreet.models import generators
+from discreet.privacy.budget import ZCDP, PureDP
+from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.parities import ParitySums, all_monomials
+from discreet.privacy.residuals import SignedResiduals
+from discreet.privacy.unit import PrivacyUnit
+
+MIXED = Domain.of({"a": 2, "b": 3, "c": 2})
+BINARY = Domain.of({"a": 2, "b": 2, "c": 2})
+WORKLOADS = {
+    "parities": Parities(BINARY, all_monomials(BINARY, 2)),
+    "tables": Tables(MIXED, [("a", "b"), ("b", "c")]),
+}
+
+
+def leader(curator, workload, **options):
+    return release_perturbed_leader(curator, workload, **{"rounds": 4, "samples": 3, "random_state": 1, **options})
+
+
+METHODS = {"gaussian": release_gaussian, "weights": release_multiplicative_weights, "leader": leader}
+
+
+def exact_answers(table, workload, n):
+    return np.concatenate([part.reshape(-1) for part in table.sum(workload.query)]) / n
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_a_workload_agrees_with_itself(kind):
+    workload = WORKLOADS[kind]
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, k, 300) for k in workload.domain.shape], axis=1)
+    counts = np.zeros(workload.domain.shape)
+    np.add.at(counts, tuple(codes.T), 1 / 300)
+    asked = exact_answers(table_of(codes, workload.domain), workload, 300)
+    assert np.allclose(workload.answers_on(codes), asked)
+    assert np.allclose(workload.answers_under(counts.reshape(-1)), asked)
+    for g, where in enumerate(workload.groups):  # Σ_x P(x) Σ_q c_q q(x) = Σ_q c_q · answer
+        c = rng.normal(size=where.stop - where.start)
+        assert counts.reshape(-1) @ workload.spread(g, c) == pytest.approx(c @ asked[where])
+
+
+@pytest.mark.parametrize("kind", ["parities", "tables"])
+@pytest.mark.parametrize(
+    ("method", "error"), [(release_gaussian, 0.03), (release_multiplicative_weights, 0.04), (leader, 0.2)]
+)
+def test_answers_are_close(method, error, kind):
+    """Far beyond what noise does at this size: 0.03 is more than eight standard deviations of the Gaussian answers."""
+    model = generators.ising(6, generators.matching(6), weight=0.5)
+    table = sampled(model, 20_000, 1)
+    domain = model.domain
+    workload = (
+        Parities(domain, all_monomials(domain, 3)) if kind == "parities" else Tables(domain, combinations(domain, 2))
+    )
+    options = {"rounds": 100, "samples": 100} if method is leader else {}
+    released = method(Curator(table, None, ZCDP(0.5)), workload, **options)
+    assert np.abs(released.answers - exact_answers(table, workload, 20_000)).max() < error
+    assert released.card["origin"] == "release"
+    if kind == "tables":
+        tables = workload.tables(released.answers)
+        assert tables["x0", "x1"].shape == (2, 2)
+
+
+def test_multiplicative_weights_without_noise_answer_everything():
+    model = generators.ising(5, generators.chain(5), weight=0.5)
+    table = sampled(model, 5000, 1)
+    workload = Parities(model.domain, all_monomials(model.domain, 2))
+    released = release_multiplicative_weights(ExactCurator(table), workload, rounds=len(workload))
+    assert np.abs(released.answers - exact_answers(table, workload, 5000)).max() < 0.01
+    assert released.card["origin"] == "exact"
+
+
+@pytest.mark.parametrize("oracle", [AnnealedSearch(), IntegerProgram(2.0)])
+@pytest.mark.parametrize("perturbation", ["separator", "exponential"])
+def test_the_leader_goes_by_any_oracle(oracle, perturbation):
+    model = generators.ising(6, generators.matching(6), weight=0.7)
+    table = sampled(model, 5000, 1)
+    workload = Parities(model.domain, all_monomials(model.domain, 2))
+    released = leader(Curator(table, None, ZCDP(1)), workload, oracle=oracle, perturbation=perturbation, rounds=6)
+    assert released.records.shape == (18, 6) and np.abs(released.answers).max() <= 1
+    assert released.gap == 0 if isinstance(oracle, IntegerProgram) else math.isnan(released.gap)
+    assert np.allclose(workload.answers_on(released.records), released.answers)
+
+
+def test_kind_refusals_before_anything_is_spent():
+    wide = Domain.of({f"x{i}": 2 for i in range(20)})
+    curator = Curator(table_of(np.zeros((1, 20), dtype=int), wide), None, ZCDP(1))
+    workload = Parities(wide, [("x0",)])
+    with pytest.raises(CostError, match="20 columns"):
+        release_multiplicative_weights(curator, workload)
+    for options in ({"perturbation": "none"}, {"rounds": 0}, {"samples": 0}, {"scale": -1.0}):
+        with pytest.raises(InputError, match=next(iter(options))):
+            release_perturbed_leader(curator, workload, **options)
+    with pytest.raises(InputError, match="between 1 and"):
+        release_multiplicative_weights(Curator(table_of(np.zeros((1, 3), dtype=int), BINARY), None, ZCDP(1)),
+                                       WORKLOADS["parities"], rounds=7)  # fmt: skip
+    assert curator.spent is None or curator.remaining == curator.budget
+    with pytest.raises(InputError, match="two levels"):
+        Parities(MIXED, [("a",)])
+    with pytest.raises(InputError, match="at least one"):
+        Tables(MIXED, [()])
+
+
+# -- privacy -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+@pytest.mark.parametrize("unit", ["add-remove", "replace-one"])
+def test_signed_residuals_move_as_declared(kind, unit):
+    """Brute force over all records (and pairs of them); the bound is attained."""
+    workload = WORKLOADS[kind]
+    score = SignedResiduals(workload.query, np.arange(len(workload)) / 3)
+    one = [
+        score.scores(table_of(np.array([r]), workload.domain).sum(score.query))
+        for r in product(*(range(k) for k in workload.domain.shape))
+    ]
+    none = score.scores(table_of(np.zeros((0, 3), dtype=int), workload.domain).sum(score.query))
+    moves = [a - none for a in one] if unit == "add-remove" else [a - b for a in one for b in one]
+    assert max(np.abs(m).max() for m in moves) == score.linf(UNITS[unit])
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("unit", UNITS)
+def test_release_audit(unit, budget, method, kind):
+    run = lambda c: METHODS[method](c, WORKLOADS[kind])  # noqa: E731
+    assert not failures(audit_replay(run, WORKLOADS[kind].domain, UNITS[unit], BUDGETS[budget], count=8))
+
+
+class Worst:
+    """An oracle that could not be worse: the record that *minimises* what it is asked to maximise."""
+
+    def solve(self, terms, weights, linear, rng):
+        from discreet.inference.best_record import Enumeration
+
+        return Best(Enumeration().solve(terms, -weights, -linear, rng).records, math.inf)
+
+
+TWO = Domain.of({"a": 2, "b": 2})
+
+
+@pytest.mark.parametrize("oracle", [None, Worst()], ids=["best", "worst"])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("budget", [ZCDP(0.4), PureDP(1)], ids=["zcdp", "pure"])
+def test_exact_divergence_of_tiny_games(budget, relation, oracle):
+    """Two rounds over all pairs of neighbours of up to two rows, whatever the oracle does."""
+    unit = PrivacyUnit(relation=relation)
+    workload = Parities(TWO, all_monomials(TWO, 2))
+
+    def game(curator):
+        curator.public_size = 2  # so that nothing but the selections is paid for
+        return leader(curator, workload, rounds=2, samples=2, oracle=oracle).records
+
+    assert compare(game, unit, budget, (0, 1, 2)) >= 10
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_exact_divergence_of_tiny_weights(relation):
+    """Two rounds of selection and measurement; noise is clamped to a window, which is post-processing."""
+    workload = Parities(TWO, [("a",), ("a", "b")])
+
+    def weights(curator):
+        curator.public_size = 1
+        return release_multiplicative_weights(curator, workload, rounds=2).answers
+
+    assert compare(weights, PrivacyUnit(relation=relation), ZCDP(0.4), (0, 1)) >= 4
+
+
+def compare(algorithm, unit, budget, sizes, window=(-1, 2)):
+    laws = [
+        (rows, output_law(algorithm, table_of(rows, TWO), unit, budget, window=window))
+        for n in sizes
+        for rows in all_tables((2, 2), n)
+    ]
+    compared = 0
+    for left, p in laws:
+        for right, q in laws:
+            if neighbours(left, right, unit.relation):
+                compared += 1
+                assert not failures([check_pair(p, q, budget)])
+    return compared
+
+
+def neighbours(left, right, relation):
+    a, b = sorted(map(tuple, left)), sorted(map(tuple, right))
+    if relation == "add-remove":
+        return len(b) == len(a) + 1 and any(a == b[:i] + b[i + 1 :] for i in range(len(b)))
+    return len(a) == len(b) and any(
+        a[:i] + a[i + 1 :] == b[:j] + b[j + 1 :] for i in range(len(a)) for j in range(len(b))
+    )
+
+
+# -- planted bugs ------------------------------------------------------------------------------------------------------
+
+
+def test_half_the_sensitivity_is_caught(monkeypatch):
+    honest = SignedResiduals.linf
+    monkeypatch.setattr(SignedResiduals, "linf", lambda self, unit: max(honest(self, unit) // 2, 1))
+    run = lambda c: leader(c, WORKLOADS["parities"])  # noqa: E731
+    assert failures(audit_replay(run, BINARY, UNITS["replace-one"], BUDGETS["zcdp"], count=20))
+    with pytest.raises(AssertionError):
+
+        def game(curator):
+            curator.public_size = 2
+            return leader(curator, Parities(TWO, all_monomials(TWO, 2)), rounds=2, samples=2).records
+
+        compare(game, PrivacyUnit(relation="replace-one"), ZCDP(0.4), (1, 2))
+
+
+def test_the_exact_number_of_records_is_caught():
+    """n·answer with the true n: under add-remove the approximation is then not public."""
+
+    def careless(curator):
+        n = int(curator._rows.count([()])[0])
+        score = SignedResiduals(WORKLOADS["parities"].query, n * np.full(len(WORKLOADS["parities"]), 0.5))
+        return curator.select(score, curator.budget).indices, n
+
+    assert failures(audit_replay(careless, BINARY, UNITS["add-remove"], BUDGETS["zcdp"], count=10))
+
+
+def test_an_oracle_that_saw_the_rows_is_caught():
+    """Answers read off the true records instead of the synthetic ones."""
+
+    def careless(curator):
+        released = leader(curator, WORKLOADS["parities"])
+        sums = curator._rows.sum(WORKLOADS["parities"].query)[0]
+        return released.answers + 1e-9 * sums
+
+    assert failures(audit_replay(careless, BINARY, UNITS["add-remove"], BUDGETS["zcdp"], count=10))
+
+
+def test_selecting_for_free_is_caught():
+    """A selection that is measured but was paid as if the score did not move."""
+
+    def careless(curator):
+        released = release_multiplicative_weights(curator, WORKLOADS["parities"], rounds=2)
+        curator._accountant.spending = type(curator._accountant.spending)()
+        return released.answers, release_gaussian(curator, WORKLOADS["parities"], curator.budget).answers
+
+    assert failures(audit_replay(careless, BINARY, UNITS["add-remove"], BUDGETS["zcdp"], count=6))
+
+
+def test_understated_parity_sums_are_caught(monkeypatch):
+    from discreet.privacy.unit import Sensitivity
+
+    monkeypatch.setattr(ParitySums, "row_sensitivity", lambda self, relation: (Sensitivity(1, 1, 1, 1),))
+    run = lambda c: release_gaussian(c, WORKLOADS["parities"])  # noqa: E731
+    assert failures(audit_replay(run, BINARY, UNITS["replace-one"], BUDGETS["zcdp"], count=10))

@@ -1,0 +1,153 @@
+"""Graphical models as scikit-learn estimators: its checks, every family, prediction, and what private rows cost."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
+
+from discreet import ZCDP, Curator, Ledger, PrivacyUnit, PureDP, encode, networks
+from discreet.audit import audit_replay, failures
+from discreet.errors import BudgetError, DiscreetError
+from discreet.estimation.held_out import held_out_log_likelihood, measure_log_likelihood
+from discreet.estimators import PrivateGraphicalModel
+from discreet.estimators.base import PrivacyWarning
+from discreet.privacy.likelihood import LogLikelihood
+
+# What scikit-learn wants and privacy forbids, with the reason.
+EXCEPTIONS = {
+    "check_dtype_object": "an error on a value would show that some record holds it; what is no number has a bin",
+    "check_estimators_empty_data_messages": "no rows is as good as one row: the number of records is private",
+    "check_fit_idempotent": "two fits have different noise",
+}
+
+
+def test_scikit_learn_checks():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(
+            PrivateGraphicalModel(), expected_failed_checks=EXCEPTIONS, on_skip=None, on_fail=None
+        )
+    assert not {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert sum(r["status"] == "passed" for r in results) > 30
+
+
+@pytest.fixture(scope="module")
+def asia():
+    truth = networks.load("asia")
+    return truth, truth.sample(8000, random_state=0).to_pandas()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"graph": "smoke -> lung; smoke -> bronc"},
+        {"cliques": [("smoke", "lung"), ("bronc", "dysp")]},
+        {"family": "ising"},
+        {"family": "pairwise"},
+        {"family": "binary", "options": {"order": 3}},
+    ],
+    ids=["search", "graph", "cliques", "ising", "pairwise", "binary"],
+)
+def test_every_family(asia, how):
+    truth, rows = asia
+    found = PrivateGraphicalModel(ZCDP(0.5), domain=truth.domain, **how).fit(rows)
+    public = truth.sample(500, random_state=1).to_pandas()
+    assert found.score_samples(public).shape == (500,)
+    assert found.score(public) == pytest.approx(found.score_samples(public).mean())
+    assert set(found.sample(5, random_state=0).to_pandas().columns) == set(truth.domain.names)
+    assert found.model_.card["origin"] == "release" and found.release_.card["budget"]["notion"] == "zcdp"
+    assert found.score(public) > -8 * np.log(2)
+    assert clone(found).get_params()["budget"] == ZCDP(0.5)
+
+
+def test_prediction_of_a_column(asia):
+    truth, rows = asia
+    found = PrivateGraphicalModel(1.0, domain=truth.domain, graph=truth, target="either")
+    X, y = rows.drop(columns="either"), rows["either"]
+    found.fit(X, y)
+    assert found.n_features_in_ == 7 and list(found.classes_) == list(truth.domain["either"].labels)
+    assert found.predict_proba(X.head(10)).sum(axis=1) == pytest.approx(1)
+    assert (found.predict(X) == y.to_numpy()).mean() > 0.97
+    assert not hasattr(PrivateGraphicalModel(domain=truth.domain), "predict")
+    with pytest.raises(DiscreetError, match="no column"):
+        PrivateGraphicalModel(domain=truth.domain, target="eithr").fit(rows)
+
+
+def test_total_budget_plan_and_second_fits(asia):
+    truth, rows = asia
+    ledger = Ledger.in_memory(PureDP(2))
+    found = PrivateGraphicalModel(1.0, domain=truth.domain, graph=truth, ledger=ledger)
+    assert "ε = 1" in str(found.plan())
+    found.fit(rows)
+    with pytest.warns(PrivacyWarning, match="again"):
+        found.fit(rows)
+    with pytest.raises(BudgetError), pytest.warns(PrivacyWarning):
+        found.fit(rows)
+    with pytest.raises(DiscreetError, match="domain"):
+        PrivateGraphicalModel().plan()
+
+
+def test_persons(asia):
+    truth, rows = asia
+    rows = rows.assign(who=np.arange(len(rows)) // 2)
+    unit = PrivacyUnit("who", 2)
+    found = PrivateGraphicalModel(1.0, domain=truth.domain, graph=truth, unit=unit).fit(rows)
+    assert found.model_.card["unit"]["column"] == "who"
+
+
+def test_a_release_can_be_saved(asia, tmp_path):
+    from discreet.release import Release
+
+    truth, rows = asia
+    found = PrivateGraphicalModel(1.0, domain=truth.domain, graph=truth).fit(rows)
+    found.release_.save(tmp_path / "m.zip")
+    again = Release.load(tmp_path / "m.zip")
+    assert again.model == found.model_ and again.has_intervals
+
+
+# -- private rows are paid for -----------------------------------------------------------------------------------------
+
+
+def test_held_out_likelihood_is_close_and_paid_for(asia):
+    truth, rows = asia
+    table = encode(rows, truth.domain)
+    with Curator(table, budget=PureDP(2)) as curator:
+        found = held_out_log_likelihood(truth, curator, PureDP(1))
+        assert found == pytest.approx(np.maximum(truth.log_prob(rows), -20).mean(), abs=0.15)
+        assert curator.spent is not None and float(curator.spent.epsilon) == pytest.approx(1)
+
+
+UNITS = [
+    PrivacyUnit(),
+    PrivacyUnit(relation="replace-one"),
+    PrivacyUnit("who", 2),
+    PrivacyUnit("who", 2, "replace-one"),
+]
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_held_out_likelihood_passes_the_audits(unit):
+    truth = networks.load("asia")
+    found = audit_replay(
+        lambda curator: measure_log_likelihood(truth, curator, floor=-5.0), truth.domain, unit, PureDP(1), count=40
+    )
+    assert failures(found) == []
+
+
+def test_a_likelihood_that_is_not_clipped_is_caught(monkeypatch):
+    truth = networks.load("asia")
+
+    def unclipped(self, batch):
+        value = np.full(len(next(iter(batch.values()))), -self._log_partition)
+        for clique, table in self._tables:
+            value += np.maximum(table[tuple(batch[name] for name in clique)], -50)
+        return np.array([np.rint(value * (1024 / 0.5)).astype(np.int64).sum()]), np.array([len(value)])
+
+    monkeypatch.setattr(LogLikelihood, "sum_rows", unclipped)
+    found = audit_replay(
+        lambda c: measure_log_likelihood(truth, c, floor=-0.5), truth.domain, PrivacyUnit(), PureDP(1), count=40
+    )
+    assert failures(found)

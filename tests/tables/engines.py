@@ -1,0 +1,67 @@
+"""Helpers of the tests of engines: the same rows in memory, in files and on Spark."""
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.domain import Attribute, Domain
+from discreet.privacy.gradients import LevelGradients, SpinGradients
+
+KEY = bytes(range(16))
+
+
+def all_cells(table, domain=None):
+    """The multiset of rows of a table, as counts of its cells."""
+    domain = domain or table.domain
+    return table.count_sparse(domain.names)
+
+
+def mixed_domain():
+    return Domain(
+        (
+            Attribute.categorical("word", ["yes", "no", "it's", ""], missing="?", other="…"),
+            Attribute.categorical("number", range(4)),
+            Attribute.categorical("flag", [False, True], missing="unknown"),
+            Attribute.numeric("size", [0, 1.5, 10, 100], missing="none"),
+        )
+    )
+
+
+def mixed_rows(n, seed):
+    rng = np.random.default_rng(seed)
+    words = np.array(["yes", "no", "it's", "", "NO", " yes", None, "é"], dtype=object)
+    numbers = [None if x == 9 else int(x) for x in rng.integers(-2, 10, n)]
+    flags = [None if x == 2 else bool(x) for x in rng.integers(0, 3, n)]
+    sizes = [None if x > 95 else float(x) for x in np.round(rng.uniform(-20, 120, n), 1)]
+    persons = [None if x == 0 else f"person {x}" for x in rng.integers(0, max(n // 3, 2), n)]
+    return {"word": list(rng.choice(words, n)), "number": numbers, "flag": flags, "size": sizes, "who": persons}
+
+
+def write_parquet(path, rows, row_group_size=1000):
+    pq.write_table(pa.table(rows), path, row_group_size=row_group_size)
+    return path
+
+
+def pairs_of(domain):
+    return list(itertools.combinations(domain.names, 2))
+
+
+def gradients(domain, seed=0):
+    """Queries that visit rows: the gradients of all regressions at random whole weights."""
+    rng = np.random.default_rng(seed)
+    if set(domain.shape) == {2}:
+        monomials = [(n,) for n in domain.names] + [()]
+        v = rng.integers(-50, 50, (len(domain), len(monomials)))
+        return SpinGradients(domain, monomials, v, 0.013)
+    return LevelGradients(domain, rng.integers(-50, 50, LevelGradients.shape_for(domain)), 0.013)
+
+
+def same_sums(left, right, domain):
+    """Whether counts, a gradient, and the multiset of rows are the same, to the last unit."""
+    cliques = [(), *((n,) for n in domain.names), *pairs_of(domain)]
+    counts = all(np.array_equal(a, b) for a, b in zip(left.count(cliques), right.count(cliques), strict=True))
+    query = gradients(domain)
+    sums = all(np.array_equal(a, b) for a, b in zip(left.stream(query), right.stream(query), strict=True))
+    return counts and sums and all_cells(left) == all_cells(right)

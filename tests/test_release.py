@@ -1,0 +1,260 @@
+"""The release file: every recipe survives the journey, and what is in the file suffices to learn the model again."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+
+import numpy as np
+import pytest
+
+from discreet import networks
+from discreet.domain import Domain
+from discreet.errors import FileFormatError, InputError, NotAReleaseError
+from discreet.estimation.recipe import METHODS, Recipe, default_recipe, learn, network_recipe
+from discreet.io.archive import read_archive, write_archive
+from discreet.io.interchange import open_model
+from discreet.io.native import load_model
+from discreet.measurement import Measurement, Measurements, Noise
+from discreet.models import BayesianNetwork
+from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
+from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.unit import PrivacyUnit
+from discreet.release import Release
+from discreet.research import ResearchCurator
+from discreet.tables.encode import encode
+
+TRUTH = networks.load("asia")
+DOMAIN = TRUTH.domain.project(["smoke", "lung", "bronc", "dysp"])
+GRAPH = {"smoke": [], "lung": ["smoke"], "bronc": ["smoke"], "dysp": ["lung", "bronc"]}
+CLIQUES = [["smoke", "lung"], ["smoke", "bronc"], ["lung", "bronc", "dysp"]]
+ROWS = encode(TRUTH.sample(2000, random_state=5).to_pandas()[list(DOMAIN.names)], DOMAIN)
+
+
+def recipe_for(method):
+    options = {"graph": GRAPH} if method.needs == "graph" else {"cliques": CLIQUES} if method.needs else {}
+    if method.family == "binary":
+        options["order"] = 3
+    return Recipe(method.family, method.name, options)
+
+
+LEARNED_AGAIN = {"network optimal", "network uniform", "network two_stage", "network searched", "field noise_aware"}
+RECIPES = {f"{m.family} {m.name}": recipe_for(m) for m in METHODS}
+
+
+def release_of(recipe, budget=None, curator=None):
+    with curator or Curator(ROWS, PrivacyUnit(), budget or PureDP(1), remember=True) as asked:
+        return Release.of(learn(recipe, asked), {"epsilon": "1"}, {"name": "Lungs"})
+
+
+@pytest.fixture(scope="module")
+def optimal():
+    return release_of(RECIPES["network optimal"])
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_survives_the_journey(name, tmp_path):
+    release = release_of(RECIPES[name])
+    path = tmp_path / "m.zip"
+    release.save(path)
+    back = Release.load(path)
+    assert back.model == release.model == open_model(path) == load_model(path)
+    assert back.recipe == release.recipe and back.again == release.again
+    assert dict(back.run) == {"epsilon": "1"} and dict(back.stated) == {"name": "Lungs"}
+    release.save(tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == path.read_bytes(), "deterministic"
+    assert (release.again is not None) or name not in LEARNED_AGAIN
+    assert "frank_wolfe" not in name or release.again is None, "selections leave no sums behind"
+    if release.again is not None:
+        assert back.refit_agrees(), "the model follows from the tables in the file"
+        assert np.array_equal(back.measurements[0].counts, release.measurements[0].counts)
+
+
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6")])
+def test_every_notion(budget, tmp_path):
+    release = release_of(RECIPES["network optimal"], budget)
+    release.save(tmp_path / "m.zip")
+    assert Release.load(tmp_path / "m.zip").card["budget"] == budget.to_dict()
+
+
+def test_a_model_that_was_tampered_with_does_not_agree(optimal, tmp_path):
+    tables = {n: t.copy() for n, t in optimal.model.tables.items()}
+    tables["smoke"] = np.array([0.25, 0.75])
+    other = BayesianNetwork(DOMAIN, optimal.model.parents, tables, optimal.model.card)
+    assert not Release(other, optimal.recipe, optimal.again, optimal.measurements).refit_agrees()
+
+
+def test_intervals_cover_what_the_noise_did():
+    """The target is the same estimator on exact tables. Nominal 90 %; even at 80 %, five or fewer of twenty have a
+    chance below 1e-6. Intervals of no width, which a forgotten noise would give, cover none."""
+    exact = RECIPES["network optimal"].learner().fit(ExactCurator(ROWS)).probability({"dysp": "yes"})
+    intervals = [release_of(RECIPES["network optimal"]).intervals(draws=12) for _ in range(20)]
+    found = [errors.probability({"dysp": "yes"}) for errors in intervals]
+    assert sum(bool(interval.covers(exact)) for interval in found) > 5
+    assert not any(interval.estimate == exact for interval in found), "there is noise to cover"
+
+
+def test_a_release_without_sums_says_so(tmp_path):
+    release = release_of(RECIPES["ising frank_wolfe"])
+    assert not release.has_intervals
+    with pytest.raises(InputError, match="no noisy sums"):
+        release.intervals()
+    with pytest.raises(InputError, match="no noisy sums"):
+        release.refit()
+
+
+def test_a_plain_model_file_is_a_release_without_sums(tmp_path):
+    TRUTH.save(tmp_path / "asia.zip")
+    release = Release.load(tmp_path / "asia.zip")
+    assert release.model == TRUTH and release.recipe is None and not release.has_intervals
+    with pytest.raises(NotAReleaseError, match="no statement"):
+        _ = release.card
+
+
+# -- what is no release is never saved or shown as one -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_research_and_exact_models_are_not_saved(name, tmp_path):
+    for curator in (ResearchCurator(ROWS, budget=PureDP(1), seed=3, remember=True), ExactCurator(ROWS)):
+        origin = curator.statement()["origin"]
+        model = RECIPES[name].learner().fit(curator)
+        assert model.card["origin"] == origin
+        release = Release(model, RECIPES[name])
+        for save in (release.save, model.save):
+            with pytest.raises(NotAReleaseError, match=origin):
+                save(tmp_path / "m.zip")
+        with pytest.raises(NotAReleaseError, match=origin):
+            _ = release.card
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_research_sums_are_refused_even_beside_an_honest_card(optimal, tmp_path):
+    smoke = DOMAIN.project("smoke")
+    odd = Measurement("smoke", np.array([1, 2]), Noise("laplace", 1.0), smoke, ("smoke",), origin="research")
+    planted = Release(optimal.model, optimal.recipe, optimal.again, Measurements([odd], optimal.measurements.release))
+    with pytest.raises(NotAReleaseError, match="research"):
+        planted.save(tmp_path / "m.zip")
+
+
+def test_research_noise_is_seeded_and_right():
+    def smoke(seed):
+        return learn(RECIPES["network optimal"], ResearchCurator(ROWS, budget=PureDP(1), seed=seed, remember=True))
+
+    assert smoke(1).model == smoke(1).model
+    assert smoke(1).model != smoke(2).model
+    domain = Domain.of({"a": 2000})
+    rows = encode({"a": np.zeros(5, dtype=int)}, domain)
+    from discreet.privacy.query import Marginals
+
+    drawn = ResearchCurator(rows, budget=PureDP(1), seed=0).measure(Marginals(domain, [("a",)]))[0]
+    # 2000 draws of known variance: the mean square is within 25 % (some 5 standard errors; the seed is fixed anyway).
+    assert np.mean(drawn.counts[1:].astype(float) ** 2) == pytest.approx(drawn.noise.variance, rel=0.25)
+
+
+# -- recipes -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Recipe("networt", "optimal", {"graph": GRAPH}), "did you mean 'network'"),
+        (lambda: Recipe("network", "optimum", {"graph": GRAPH}), "did you mean 'optimal'"),
+        (lambda: Recipe("network", "optimal"), "needs its graph"),
+        (lambda: Recipe("network", "optimal", {"graph": GRAPH, "nois": "laplace"}), "did you mean 'noise'"),
+        (lambda: Recipe("network", "optimal", {"graph": GRAPH, "memory_limit": 1}), "no option 'memory_limit'"),
+        (lambda: Recipe("network", "optimal", {"graph": object()}), "a number, a word"),
+        (lambda: Recipe("network", "optimal", {"graph": GRAPH, "fit_steps": -1}).learner(), "fit_steps"),
+        (lambda: Recipe("network", "two_stage", {"graph": GRAPH, "rate": [1]}).learner(), "rate"),
+        (lambda: Recipe.from_dict({"family": "network"}), "a recipe has"),
+        (lambda: Recipe.from_dict({"family": 1, "method": "optimal", "options": {}}), "words"),
+        (lambda: Recipe.from_dict({"family": "field", "method": "naive", "options": [1]}), "table"),
+        (lambda: Recipe.from_dict({"family": "ising", "method": "moments", "options": {"max_edges": 10**9}}), "larger"),
+    ],
+)  # fmt: skip
+def test_bad_recipes(make, message):
+    with pytest.raises(Exception, match=message) as caught:
+        make()
+    assert type(caught.value).__module__ == "discreet.errors"
+
+
+def test_the_default_follows_public_quantities():
+    assert default_recipe(Domain.of({"a": 2})).method == "optimal"
+    assert default_recipe(DOMAIN).options == {"max_parents": 2}
+    assert default_recipe(DOMAIN, 1000).options["approximate_size"] == 1000
+    assert default_recipe(Domain.of({f"c{i}": 2 for i in range(100)})).options == {"max_parents": 1}
+
+
+def test_a_network_recipe_reads_any_graph():
+    assert network_recipe(DOMAIN, "smoke -> lung").options["graph"]["lung"] == ["smoke"]
+
+
+# -- files from anywhere -----------------------------------------------------------------------------------------------
+
+
+def changed(optimal, tmp_path, change):
+    optimal.save(tmp_path / "good.zip")
+    header, arrays = read_archive(tmp_path / "good.zip")
+    header = json.loads(json.dumps(header))
+    change(header, arrays)
+    write_archive(tmp_path / "odd.zip", header, arrays)
+    return tmp_path / "odd.zip"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h, a: h.update(release=[1]), "not an object"),
+        (lambda h, a: h.pop("release"), "not an object"),
+        (lambda h, a: h["release"].update(more=1), "unknown key 'more'"),
+        (lambda h, a: h["release"].update(recipe={"family": "x"}), "a recipe has"),
+        (lambda h, a: h["release"]["recipe"].update(family="wat"), "no family 'wat'"),
+        (lambda h, a: h["release"].update(run=3), "run is not a table"),
+        (lambda h, a: h["release"].update(measurements=None), "nothing describes"),
+        (lambda h, a: h["release"].update(measurements=5), "not described"),
+        (lambda h, a: h["release"]["measurements"].pop("domain"), "domain"),
+        (lambda h, a: h["release"]["measurements"]["measurements"][0].update(origin="exact"), "cannot read"),
+        (lambda h, a: h["release"]["measurements"]["measurements"][0].update(grid="0"), "cannot read"),
+        (lambda h, a: h["release"]["measurements"]["release"].update(origin="research"), "does not claim"),
+        (lambda h, a: a.pop("released.counts00000"), "cannot read"),
+        (lambda h, a: a.update({"released.counts00000": np.zeros(7)}), "cannot read"),
+    ],
+)  # fmt: skip
+def test_sound_files_that_are_no_releases(optimal, tmp_path, change, message):
+    with pytest.raises(FileFormatError, match=message) as caught:
+        Release.load(changed(optimal, tmp_path, change))
+    assert len(str(caught.value)) < 1000
+
+
+def test_fuzz_the_release_part(optimal, tmp_path):
+    """Values of the header replaced at random and sealed again: a release, or one kind of error, and quickly."""
+    optimal.save(tmp_path / "good.zip")
+    header, arrays = read_archive(tmp_path / "good.zip")
+    rng = random.Random(1)
+    values = [None, True, -1, 10**30, 1.5, "", "x", [], [[]], {}, {"a": 1}, "inf", ["smoke"]]
+    errors = 0
+    for _ in range(300):
+        twisted = json.loads(json.dumps(header))
+        node = twisted["release"]
+        while True:
+            keys = list(node) if isinstance(node, dict) else list(range(len(node)))
+            key = rng.choice(keys)
+            if isinstance(node[key], dict | list) and node[key] and rng.random() < 0.8:
+                node = node[key]
+                continue
+            node[key] = rng.choice(values)
+            break
+        path = tmp_path / "odd.zip"
+        write_archive(path, twisted, arrays)
+        begin = time.process_time()
+        try:
+            release = Release.load(path)
+            assert release.has_intervals in (True, False)
+        except FileFormatError as error:
+            errors += 1
+            assert len(str(error)) < 1000
+        except InputError:
+            errors += 1  # the recipe is well-formed, but its learner refuses the options when it is made
+        assert time.process_time() - begin < 1
+    assert 100 < errors < 300
