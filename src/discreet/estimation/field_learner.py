@@ -29,6 +29,20 @@ Array = NDArray[np.float64]
 Shares = Literal["size", "equal"]
 
 
+def as_cliques(given: object) -> tuple[tuple[str, ...], ...]:
+    """Groups of column names as tuples; a lone name is a group of one."""
+    example = 'such as [("age", "work"), ("work", "income")]'
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"cliques are a list of groups of column names, {example}; got a {type(given).__name__}")
+    out = []
+    for clique in given:
+        names = (clique,) if isinstance(clique, str) else tuple(clique) if isinstance(clique, Iterable) else None
+        if names is None or not all(isinstance(n, str) for n in names):
+            raise InputError(f"a clique is a group of column names, {example}; got a {type(clique).__name__}")
+        out.append(names)
+    return tuple(out)
+
+
 def covering(domain: Domain, cliques: Iterable[Iterable[str]]) -> tuple[Clique, ...]:
     """The cliques of a model in the given order, each once; a column that is in none of them stands alone."""
     named = list(dict.fromkeys(domain.clique(c) for c in cliques))
@@ -71,7 +85,7 @@ class FieldLearner(ABC):
     method: ClassVar[str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cliques", tuple((c,) if isinstance(c, str) else tuple(c) for c in self.cliques))
+        object.__setattr__(self, "cliques", as_cliques(self.cliques))
         if self.shares not in ("size", "equal"):
             raise InputError(f"shares must be 'size' or 'equal', got {self.shares!r}")
 

@@ -6,6 +6,10 @@ clique's part is the difference of two distributions); replacing one adds s(x) �
 θ̂ moves by at most **√(2|C|)/Λ** in L2, and √d times that in L1 for d parameters. The penalty Λ is on the sum, so the
 number of records is not needed. The numerical minimiser is within ‖∇F‖/Λ of θ̂, which is checked before it is used.
 
+How long the minimisation takes depends on the exact counts, and cannot be bounded without them: the guarantee is about
+what is released, so let nobody time the curator. (The learners that add noise to tables count rows and do everything
+else with noisy tables; this one, and the reading of rows as such, are the only places where time depends on data.)
+
 For comparison only: √d and the worst case over all data cost far more than noise on the tables.
 """
 
@@ -28,7 +32,7 @@ from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Part, Query
 from ..privacy.unit import PrivacyUnit, Relation, Sensitivity
-from .field_learner import Array, card_of, covering, maximal
+from .field_learner import Array, as_cliques, card_of, covering, maximal
 from .likelihood import Field
 from .plan import Plan, PlannedTable
 
@@ -99,7 +103,7 @@ class OutputPerturbation:
     method: ClassVar[str] = "output_perturbation"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cliques", tuple(tuple(c) for c in self.cliques))
+        object.__setattr__(self, "cliques", as_cliques(self.cliques))
         if not 0 < self.strength < math.inf:
             raise InputError(f"strength must be positive, got strength={self.strength}")
 

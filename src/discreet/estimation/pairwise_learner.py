@@ -162,8 +162,9 @@ class PairwiseLearner:
         x = 3.0 if generous else math.log(max(len(pairs), 2)) + 2
         keep = statistic > freedom + 2 * np.sqrt(freedom * x) + 2 * x
         bounded = self.max_edges is not None or self.min_weight > 0
-        # Half of all χ² lie below the median, some r − 2/3.
-        if not bounded and mostly_real(statistic < freedom - 2 / 3, 0.5):
+        # Half of all χ² lie below the median, some r − 2/3. If clearly fewer than a quarter of the pairs that do not
+        # stand out do, most of them are real too, and leaving them out would cost more than it saves.
+        if not bounded and mostly_real((statistic < freedom - 2 / 3)[~keep], 0.5):
             keep[:] = True
         if generous and not bounded:
             return [pair for pair, kept in zip(pairs, keep, strict=True) if kept]

@@ -109,6 +109,7 @@ class DelimitedFile:
         }
         connection = duckdb.connect(config=options)
         try:
+            connection.execute("SET enable_progress_bar = false")  # it would draw on the standard output
             yield connection
         except duckdb.InterruptException:
             raise KeyboardInterrupt from None

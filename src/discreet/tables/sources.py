@@ -228,6 +228,7 @@ def engine(threads: int, memory_limit: int) -> Iterator[Any]:
         }
     )
     try:
+        connection.execute("SET enable_progress_bar = false")  # it would draw on the standard output
         yield connection
     finally:
         connection.close()
@@ -240,16 +241,19 @@ def failures_of(file: SourceFile) -> Iterator[None]:
         yield
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
-    except duckdb.OutOfMemoryException:
-        raise EngineError(
-            f"reading {file.path} needs more memory than allowed; raise memory_limit, or write the file in smaller row "
-            "groups. Nothing was spent by this step"
-        ) from None
-    except (duckdb.Error, pa.ArrowException) as error:
+    except (duckdb.Error, pa.ArrowException, OSError, RuntimeError, ValueError) as error:
+        # Through Arrow, errors of every kind come as text. It is looked at, and not shown.
+        kind = str(error)[:200].lower()
+        if "interrupt error" in kind:
+            raise KeyboardInterrupt from None
+        if isinstance(error, duckdb.OutOfMemoryException) or "out of memory error" in kind:
+            raise EngineError(
+                f"reading {file.path} needs more memory than allowed; raise memory_limit, or write the file in smaller "
+                "row groups. Nothing was spent by this step"
+            ) from None
         what = "a Parquet file" if isinstance(file, ParquetFile) else "delimited text"
         raise FileFormatError(
-            f"cannot read {file.path} as {what} ({type(error).__name__}); is it whole, and in UTF-8? "
-            "Nothing was spent by this step"
+            f"cannot read {file.path} as {what}; is it whole, and in UTF-8? Nothing was spent by this step"
         ) from None
 
 

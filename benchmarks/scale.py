@@ -1,0 +1,234 @@
+"""Files larger than memory, and Spark: counting all pairs, gradients, memory, and how cost grows.
+
+Rows are generated into a temporary folder, which needs 1 GB at full size, and removed. Each of our runs is a process of
+its own, so that its resident memory is its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from benchmarks.harness import ratio, row, seconds
+from discreet.domain import Domain
+from discreet.privacy.gradients import SpinGradients
+from discreet.tables.files import FileTable
+
+Row = dict[str, Any]
+COLUMNS, LEVELS, SPINS = 20, 5, 50
+
+_OURS = """
+import itertools, json, resource, sys, time
+from discreet.domain import Domain
+from discreet.tables.open import open_table
+path, columns, levels = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+domain = Domain.of({f"c{i}": levels for i in range(columns)})
+pairs = list(itertools.combinations(domain.names, 2))
+def clocks():
+    return time.perf_counter(), time.process_time()
+table, begun = open_table(path, domain, memory_limit="1GB"), clocks()
+first = table.count(pairs)
+middle = clocks()
+table.count(pairs)
+end = clocks()
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+print(json.dumps({"first": middle[0] - begun[0], "again": end[0] - middle[0], "first_cpu": middle[1] - begun[1],
+                  "again_cpu": end[1] - middle[1], "bytes": peak, "check": int((first[0] * [1, 2, 3, 4, 5]).sum())
+                  if len(first[0]) == 5 else 0}))
+"""
+
+
+def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterator[Row]:
+    """All rows. Nothing is read from ``data``: values do not change the times."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rows = 2_000_000 if quick else 100_000_000
+        path = generate(folder / "pairs.parquet", rows, COLUMNS, f"hash(i * 64 + {{c}} + {seed}) % {LEVELS}")
+        yield from _pairs(path, rows)
+        path.unlink()
+        yield from _growth(folder, 1_000_000 if quick else 5_000_000)
+        yield from _gradients(folder, 400_000 if quick else 10_000_000, seed)
+        yield from _spark(folder, 300_000 if quick else 3_000_000)
+
+
+def quiet() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def generate(path: Path, rows: int, columns: int, value: str, kind: str = "UTINYINT") -> Path:
+    chosen = ", ".join(f"({value.format(c=c)})::{kind} AS c{c}" for c in range(columns))
+    with quiet() as connection:
+        connection.execute("SET preserve_insertion_order = false")
+        connection.execute(f"COPY (SELECT {chosen} FROM range({rows}) t(i)) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+def ours(path: Path, columns: int = COLUMNS, levels: Any = LEVELS) -> dict[str, float]:
+    """Our count of all pairs in a process of its own: seconds, processor seconds, and resident bytes at most."""
+    words = [sys.executable, "-c", _OURS, str(path), str(columns), json.dumps(levels)]
+    found: dict[str, float] = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+# -- all pairs ---------------------------------------------------------------------------------------------------------
+
+
+def pair_by_pair(path: Path, columns: int = COLUMNS) -> int:
+    with quiet() as connection:
+        for i, j in itertools.combinations(range(columns), 2):
+            connection.execute(f"SELECT c{i}, c{j}, count(*) FROM '{path}' GROUP BY ALL").fetchall()
+        (check,) = connection.execute(f"SELECT sum(c1 + 1) FROM '{path}'").fetchone() or (0,)
+    return int(check)
+
+
+def grouping_sets(path: Path, columns: int = COLUMNS) -> None:
+    names = [f"c{i}" for i in range(columns)]
+    sets = ", ".join(f"({a}, {b})" for a, b in itertools.combinations(names, 2))
+    with quiet() as connection:
+        connection.execute(
+            f"SELECT {', '.join(names)}, count(*) FROM '{path}' GROUP BY GROUPING SETS ({sets})"
+        ).fetchall()
+
+
+def _pairs(path: Path, rows: int) -> Iterator[Row]:
+    setting = (
+        f"all {COLUMNS * (COLUMNS - 1) // 2} pairs of {COLUMNS} columns, {LEVELS} levels, {rows:,} rows of Parquet"
+    )
+    with tempfile.TemporaryDirectory() as folder:  # which of the two is the faster is settled on fewer rows
+        small = generate(Path(folder) / "s.parquet", min(rows, 1_000_000), COLUMNS, f"hash(i * 64 + {{c}}) % {LEVELS}")
+        separate, together = (
+            seconds(lambda: pair_by_pair(small), repeat=1),
+            seconds(lambda: grouping_sets(small), repeat=1),
+        )
+    by_hand = pair_by_pair if separate <= together else grouping_sets
+    name = "one query a pair" if separate <= together else "GROUPING SETS"
+    yield row("GROUPING SETS, ratio to one query a pair", "DuckDB by hand, 1,000,000 rows", together / separate)
+    begun = time.perf_counter()
+    check = by_hand(path)
+    took = time.perf_counter() - begun
+    mine = ours(path)
+    if check is not None and check != mine["check"]:
+        raise AssertionError("the counts differ")
+    yield row("counting from files, ratio", setting, mine["first"] / took, target=1.3, reference=1.0,
+              reference_name=f"DuckDB by hand, {name}", seconds=mine["first"], reference_seconds=took)  # fmt: skip
+    yield row("counting again, ratio", setting, mine["again"] / took, reference=1.0,
+              reference_name=f"DuckDB by hand, {name}", seconds=mine["again"])  # fmt: skip
+    yield row("resident memory, GB", setting, mine["bytes"] / 1e9, target=2.0)
+
+
+# -- how cost grows ----------------------------------------------------------------------------------------------------
+
+
+def _growth(folder: Path, rows: int) -> Iterator[Row]:
+    """Processor seconds, so that a busy machine does not show; the smallest of three."""
+
+    def cost(n: int, columns: int, levels: int, what: str) -> float:
+        path = generate(folder / "g.parquet", n, columns, f"hash(i * 64 + {{c}}) % {levels}")
+        return min(ours(path, columns, levels)[what] for _ in range(3))
+
+    sizes = [rows, 2 * rows, 4 * rows]
+    for what, name in (("first_cpu", "read, encode and count"), ("again_cpu", "count again")):
+        costs = [cost(n, COLUMNS, LEVELS, what) for n in sizes]
+        bends = _bend(sizes, costs)
+        yield row(f"growth with rows, {name}: departure from a line", f"{sizes[0]:,} to {sizes[-1]:,} rows", bends,
+                  target=0.15, costs=costs)  # fmt: skip
+    # 100 levels: every pair is a table of its own of 10,000 cells.
+    columns = [6, 9, 13]
+    cells = [p * (p - 1) // 2 * 10_000 for p in columns]
+    costs = [cost(rows, p, 100, "again_cpu") for p in columns]
+    yield row("growth with cells: departure from a line", f"{cells[0]:,} to {cells[-1]:,} cells, {rows:,} rows",
+              _bend(cells, costs), target=0.15, costs=costs)  # fmt: skip
+
+
+def _bend(sizes: list[int], costs: list[float]) -> float:
+    """The largest relative distance of the costs from the best line a + b·size with a ≥ 0."""
+    x, y = np.array(sizes, dtype=float), np.array(costs)
+    slope, start = np.polyfit(x, y, 1, w=1 / y)
+    if start < 0:
+        slope, start = float((x / y).sum() / ((x / y) ** 2).sum()), 0.0
+    return float(np.max(np.abs((start + slope * x) / y - 1)))
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+def _gradients(folder: Path, rows: int, seed: int) -> Iterator[Row]:
+    path = generate(folder / "spins.parquet", rows, SPINS, f"hash(i * 64 + {{c}} + {seed}) % 2")
+    domain = Domain.of({f"c{i}": 2 for i in range(SPINS)})
+    rng = np.random.default_rng(seed)
+    monomials = [(n,) for n in domain.names] + [()]
+    query = SpinGradients(domain, monomials, rng.integers(-20, 20, (SPINS, len(monomials))), 0.01)
+    with FileTable(path, domain, memory_limit="1GB") as table:
+        memory = table.in_memory()
+        if not np.array_equal(table.stream(query)[0], memory.stream(query)[0]):
+            raise AssertionError("the sums differ")
+        runs = 3
+        setting = f"gradients of all {SPINS} Ising regressions, {rows:,} rows of Parquet"
+        times = ratio(lambda: table.stream(query), lambda: memory.stream(query), repeat=runs)
+        yield row("a pass over files, ratio", setting, times, target=1.5, reference=1.0,
+                  reference_name="the same rows in memory", runs=runs,
+                  reference_seconds=seconds(lambda: memory.stream(query), repeat=1))  # fmt: skip
+    path.unlink()
+
+
+# -- Spark -------------------------------------------------------------------------------------------------------------
+
+
+def _spark(folder: Path, rows: int) -> Iterator[Row]:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        return
+    import os
+
+    from discreet.tables.open import open_table
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    path = generate(folder / "spark.parquet", rows, COLUMNS, f"hash(i * 64 + {{c}}) % {LEVELS}", "TINYINT")
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "4",
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    try:
+        spark = builder.getOrCreate()
+    except Exception:  # no Java
+        return
+    spark.sparkContext.setLogLevel("OFF")
+    domain = Domain.of({f"c{i}": LEVELS for i in range(COLUMNS)})
+    pairs = list(itertools.combinations(domain.names, 2))
+    frame = spark.read.parquet(str(path)).repartition(4).cache()
+    frame.count()
+    table = open_table(frame, domain)
+    counted = table.count(pairs)  # encoded and cached from here on
+    frame.createOrReplaceTempView("rows")
+    sets = ", ".join(f"({a}, {b})" for a, b in pairs)
+    sql = f"SELECT {', '.join(domain.names)}, count(*) FROM rows GROUP BY GROUPING SETS ({sets})"
+    begun = time.perf_counter()
+    by_hand = spark.sql(sql).collect()
+    took = time.perf_counter() - begun
+    again = seconds(lambda: table.count(pairs), repeat=1)
+    first = {tuple(r)[:COLUMNS]: r[COLUMNS] for r in by_hand}
+    key = (0, 0, *(None,) * (COLUMNS - 2))
+    if first[key] != counted[0][0, 0]:
+        raise AssertionError("the counts differ")
+    setting = f"all {len(pairs)} pairs of {COLUMNS} columns, {rows:,} cached rows, local[2]"
+    yield row("counting on Spark, ratio", setting, again / took, target=1.0, reference=1.0,
+              reference_name="GROUPING SETS by hand", seconds=again,
+              reference_seconds=took)  # fmt: skip
+    spark.stop()
