@@ -65,8 +65,8 @@ MOST_STEPS, ENOUGH = 15, 0.1
 class NoiseAwareField(FieldLearner):
     """Learn a Markov random field from noisy tables; nothing to tune.
 
-    Guarantee: that of the |C| tables it asks for (L1 sensitivity |C| and L2 √|C| under add-remove, 2|C| and √(2|C|)
-    under replace-one, times ``max_rows`` for persons); all the rest is post-processing.
+    Guarantee: that of the m tables it asks for (L1 sensitivity m and L2 √m under add-remove, 2m and √(2m) under
+    replace-one, times ``max_rows`` for persons); all the rest is post-processing.
     """
 
     method: ClassVar[str] = "noise_aware"
