@@ -32,8 +32,9 @@ from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Part, Query
 from ..privacy.unit import PrivacyUnit, Relation, Sensitivity
-from .field_learner import Array, as_cliques, card_of, covering, maximal
+from .field_learner import Array, as_cliques, card_of, covering, maximal, positive
 from .likelihood import Field
+from .network_arguments import as_measurements, check_curator, check_noise, check_plan
 from .plan import Plan, PlannedTable
 
 GRID = 2**20
@@ -104,13 +105,14 @@ class OutputPerturbation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cliques", as_cliques(self.cliques))
-        if not 0 < self.strength < math.inf:
-            raise InputError(f"strength must be positive, got strength={self.strength}")
+        positive("strength", self.strength)
+        check_noise(self.noise)
 
     def query(self, domain: Domain) -> PenalisedFit:
         return PenalisedFit(domain, self.cliques, self.strength)
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+        check_plan(domain, unit, budget)
         query = self.query(domain)
         (part,), (call,) = query.parts, plan_noise(query, unit, budget, noise=self.noise).calls
         drawn = noise_of(call)
@@ -119,11 +121,16 @@ class OutputPerturbation:
         return Plan(self.method, unit, budget, (table,), (), approximate_size)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
-        measured = curator.measure(self.query(curator.domain), share, noise=self.noise)
-        return self.estimate(measured, curator.domain)
+        return self.estimate(self.measure(curator, share), curator.domain)
+
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """The noisy log potentials."""
+        check_curator(curator)
+        return curator.measure(self.query(curator.domain), share, noise=self.noise)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The model from the noisy potentials that :meth:`fit` measured; other tables are of no use to it."""
+        measurements = as_measurements(measurements)
         whole = domain or measurements.domain
         field = self.query(whole).field
         found = [m for m in measurements if m.clique is None and m.counts.shape == (field.size,)]

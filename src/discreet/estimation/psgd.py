@@ -23,8 +23,9 @@ from ..privacy.curator import Curator
 from ..privacy.descent import multiplier_for, noise_scale, sampled_rounds
 from ..privacy.query import Part, Query
 from ..privacy.unit import PrivacyUnit, Relation, Sensitivity, as_probability
-from .field_learner import Array, as_cliques, covering, maximal
+from .field_learner import Array, as_cliques, covering, maximal, positive
 from .likelihood import Field
+from .network_arguments import check_curator, check_plan
 from .plan import Plan, PlannedTable
 
 MARGINAL_UNITS = 2**16
@@ -108,21 +109,21 @@ class PrivateDescent:
     def __post_init__(self) -> None:
         object.__setattr__(self, "cliques", as_cliques(self.cliques))
         for name in ("approximate_size", "learning_rate"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} must be positive, got {name}={getattr(self, name)}")
+            positive(name, getattr(self, name))
         as_probability(self.rate)
         if type(self.rounds) is not int or self.rounds < 1:
             raise InputError(f"rounds must be a whole number of at least 1, got {self.rounds}")
-        if self.clip is not None and not 0 < self.clip < math.inf:
-            raise InputError(f"clip must be positive, or None, got {self.clip}")
-        if not 0 <= self.penalty < math.inf:
-            raise InputError(f"penalty must not be negative, got {self.penalty}")
+        if self.clip is not None:
+            positive("clip", self.clip)
+        if self.penalty != 0:
+            positive("penalty", self.penalty)
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """The noise of one round, in records, and what is asked for in all. No rows are needed.
 
         The mean of all rounds is what moves θ, so the error shown is that of one round by √rounds.
         """
+        check_plan(domain, unit, budget)
         field, radius = self._field(domain)
         multiplier = multiplier_for(unit, budget, self.rate, self.rounds)
         noise_scale(ClippedGradients(field, field.uniform(), radius), unit, multiplier)
@@ -137,6 +138,7 @@ class PrivateDescent:
         return Plan(self.method, unit, budget, (table,), (), approximate_size or self.approximate_size)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
+        check_curator(curator)
         field, radius = self._field(curator.domain)
         # A grid too coarse for the noise is refused here, before anything is paid.
         self.plan(curator.domain, curator.unit, share or curator.remaining or curator.budget)

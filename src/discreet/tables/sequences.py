@@ -67,6 +67,11 @@ def steps(
     largest:
         The largest number of steps that a person is taken to have.
     """
+    if not isinstance(states, Attribute):
+        raise InputError(
+            "states is an Attribute, such as Attribute.categorical('room', ['hall', 'desk']); "
+            f"got {type(states).__name__}"
+        )
     if isinstance(largest, bool) or not isinstance(largest, int) or largest < 1:
         raise InputError(f"largest must be a whole number of at least 1, got {largest!r}")
     own = state or states.name
