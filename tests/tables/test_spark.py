@@ -2,8 +2,10 @@
 
 import logging
 import os
+import signal
 import subprocess
 import sys
+import threading
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -166,6 +168,24 @@ def test_progress_over_tasks(mixed):
     with listening(lambda *what: heard.append(what)):
         mixed[0].count([()])
     assert heard == [("reading the rows", done, 100) for done in range(101)]
+
+
+def test_an_interrupt_spends_nothing(spark):
+    def slow(batches):
+        import time
+
+        for batch in batches:
+            time.sleep(60)
+            yield batch
+
+    frame = spark.range(4).selectExpr("cast(id % 2 as int) as a").mapInArrow(slow, "a int")
+    curator = Curator(open_table(frame, Domain.of({"a": 2})), budget=PureDP(1))
+    timer = threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        curator.measure(Marginals(curator.domain, [("a",)]))
+    assert curator.statement()["steps"] == []
+    assert spark.range(3).count() == 3  # the session lives on
 
 
 def test_many_partitions_are_added_up_in_a_tree(spark, monkeypatch):

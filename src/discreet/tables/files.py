@@ -58,6 +58,7 @@ class FileTable(JobTable):
         self.domain = domain
         self.unit_column = unit
         self._memory, self._threads = memory, threads
+        self._closed = False
 
     def __repr__(self) -> str:
         return f"FileTable({len(self.domain)} columns)"
@@ -69,9 +70,8 @@ class FileTable(JobTable):
         self.close()
 
     def close(self) -> None:
-        """Give the disk space back; tables made from this one by a split or a sample have their own."""
-        if self._scratch is not None:
-            self._scratch.close()
+        """Let go of the encoded rows. The disk space comes back when no table that was made with them needs it."""
+        self._sources, self._scratch, self._closed = None, None, True
 
     def count_sparse(self, clique: Clique) -> dict[tuple[int, ...], int]:
         counts: dict[tuple[int, ...], int] = {}
@@ -126,6 +126,8 @@ class FileTable(JobTable):
 
     def _encoded(self) -> list[Place]:
         """Where the blocks of codes stand; the first call reads the files."""
+        if self._closed:
+            raise InputError("this table is closed; open the files again")
         if self._sources is not None:
             sources = self._sources
             scratch = Scratch(Layout(self.domain, self.unit_column is not None))
@@ -193,7 +195,6 @@ class FileTable(JobTable):
         sorter.flush()
         for part in sorter.places:
             yield (scratch.read(place) for place in part)
-        scratch.close()
 
 
 class _Chosen(FileTable):

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..errors import EngineError, InputError
+from ..errors import EngineError
 from .blocks import Block, Layout
 
 
@@ -53,10 +53,7 @@ class Scratch:
             parts[name] = self._bytes(place.offset + at, size)
         return self.layout.unpack(parts, place.rows)
 
-    def close(self) -> None:
-        self._file.close()
-
-    def __del__(self) -> None:
+    def __del__(self) -> None:  # the file goes with the last table that reads it
         if hasattr(self, "_file"):
             self._file.close()
 
@@ -68,8 +65,6 @@ class Scratch:
                 with self._lock:
                     self._file.seek(offset)
                     data = self._file.read(size) or b""
-        except ValueError:
-            raise InputError("this table is closed; open the files again") from None
         except OSError as error:
             raise _failure(error) from None
         if len(data) != size:

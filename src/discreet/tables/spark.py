@@ -94,9 +94,7 @@ class SparkTable(JobTable):
     def without_persons(self) -> SparkTable:
         if self.unit_column is None:
             return self
-        with failures():
-            function = self._travelling(_forget, self._layout)
-            return self._derived(self._blocks.mapInArrow(function, _BLOCKS), None)
+        return self._derived(self._blocks, self._layout, None)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -120,16 +118,17 @@ class SparkTable(JobTable):
         or equal ones) are brought together by their hash first."""
         with failures():
             parts = max(1, self._blocks.rdd.getNumPartitions())
-            routed = self._blocks.mapInArrow(self._travelling(_route, self._layout, key, 8 * parts), _BLOCKS)
-            together = routed.repartition(parts, "target")
-            chosen = together.mapInArrow(self._travelling(_choose, self._layout, choose), _BLOCKS).persist()
-            return tuple(self._derived(chosen.filter(f"target = {t}"), self.unit_column) for t in range(targets))
+            layout = Layout(self.domain, self.unit_column is not None)
+            route = self._travelling(_route, self._layout, layout, key, 8 * parts)
+            together = self._blocks.mapInArrow(route, _BLOCKS).repartition(parts, "target")
+            chosen = together.mapInArrow(self._travelling(_choose, layout, choose), _BLOCKS).persist()
+            blocks = [chosen.filter(f"target = {t}") for t in range(targets)]
+            return tuple(self._derived(b, layout, self.unit_column) for b in blocks)
 
-    def _derived(self, blocks: Any, unit: str | None) -> SparkTable:
+    def _derived(self, blocks: Any, layout: Layout, unit: str | None) -> SparkTable:
         table = SparkTable.__new__(SparkTable)
         table.domain, table.unit_column, table._spark = self.domain, unit, self._spark
-        table._layout = Layout(self.domain, unit is not None)
-        table._blocks = blocks
+        table._layout, table._blocks = layout, blocks
         return table
 
     def _travelling(self, function: Callable[..., Iterator[Any]], *values: Any) -> Callable[[Batches], Iterator[Any]]:
@@ -254,15 +253,11 @@ def _sparse(layout: Layout, clique: Clique, batches: Batches) -> Iterator[Any]:
         )
 
 
-def _forget(layout: Layout, batches: Batches) -> Iterator[Any]:
-    plain = Layout(layout.domain, False)
-    yield from _rows_out(((0, b) for b in _rows_in(layout, batches, layout.domain.names)), plain)
-
-
-def _route(layout: Layout, key: bytes, homes: int, batches: Batches) -> Iterator[Any]:
-    for block in _rows_in(layout, batches):
+def _route(layout: Layout, kept: Layout, key: bytes, homes: int, batches: Batches) -> Iterator[Any]:
+    """Rows by their homes; whose they are is forgotten when the table no longer knows persons."""
+    for block in _rows_in(layout, batches, None if kept.has_persons else layout.domain.names):
         home = rows_of.home_of(block, layout.domain, key) % np.uint64(homes)
-        yield from _rows_out(rows_of.by_number(block, home.astype(np.int64)).items(), layout)
+        yield from _rows_out(rows_of.by_number(block, home.astype(np.int64)).items(), kept)
 
 
 def _choose(layout: Layout, choose: Choose, batches: Batches) -> Iterator[Any]:
