@@ -25,8 +25,8 @@ class NaiveField(FieldLearner):
     Parameters
     ----------
     penalty:
-        λ, on the scale of the log-likelihood of one record. Default: ten by the (noisy) number of records, the best of
-        1/N, 10/N and 100/N in most of the benchmark's settings and the worst in none.
+        λ, on the scale of the log-likelihood of one record. Default: ten by the (noisy) number of records, most often
+        the best of 1/N, 10/N and 100/N in the benchmark's settings and never the worst.
     project:
         Whether tables are projected to the simplex first (Figure 1b).
     """
