@@ -1,16 +1,16 @@
-"""The paper's figures 1, 2 and 3 drawn again from our own runs: ``python -m benchmarks._collective_figures DIR``."""
+"""The paper's figures 1, 2 and 3 drawn again from our own runs; :mod:`benchmarks.collective` draws them."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping
+import statistics
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.collective import Setting, rows_of
+from benchmarks._collective_work import Setting, rows_of
 from discreet.domain import Attribute
 from discreet.estimation.baselines import NonprivateField
 from discreet.estimation.chains import ChainLearner
@@ -22,12 +22,18 @@ from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.sequences import steps
 
-PENALTIES = np.logspace(-7, 0, 8)
+SMALL_GRID = tuple(Setting("third-order chain", 5, 10**k, epsilon) for k in (3, 4, 5) for epsilon in (0.1, 1.0))
+"""What Figure 2 shows of a quick run."""
+METHODS = {
+    "noise_aware": "o-", "naive": "s--", "naive, best λ": "s:", "cgm": "^--", "mbi": "v--", "random": "x:",
+    "uniform": "k:", "non-private": "k-",
+}  # fmt: skip
 ROOMS = Attribute.categorical("room", ["null", *(f"room {i}" for i in range(1, 10))])
 
 
-def figure_1(directory: Path, seed: int = 0) -> Path:
+def figure_1(path: Path, seed: int = 0, quick: bool = False) -> None:
     """a: error of the tables against N with the slopes of eq. 4; b: the effect of projection; c: the effect of λ."""
+    penalties = np.logspace(-6, 0, 7 if quick else 13)
     figure, (a, b, c) = plt.subplots(1, 3, figsize=(13, 3.8))
     sizes = [10**k for k in (3, 4, 5, 6)]
     for epsilon in (0.1, 1.0):
@@ -47,45 +53,54 @@ def figure_1(directory: Path, seed: int = 0) -> Path:
     truth = setting.truth(seed)
     measured = NaiveField(truth.cliques).measure(Curator(rows_of(truth, 10**5, seed), budget=PureDP(0.5)))
     for project in (True, False):
-        kls = [truth.kl(NaiveField(truth.cliques, penalty=p, project=project).estimate(measured)) for p in PENALTIES]
-        b.loglog(PENALTIES, kls, "o-", label="projected" if project else "raw")
+        kls = [truth.kl(NaiveField(truth.cliques, penalty=p, project=project).estimate(measured)) for p in penalties]
+        b.loglog(penalties, kls, "o-", label="projected" if project else "raw")
     b.set(xlabel="λ", ylabel="KL from the truth", title="b: naive, with and without projection")
     b.legend()
     truth = Setting("chain", 10, 10**5, 0.1).truth(seed)
     table = rows_of(truth, 10**5, seed)
     for name, curator in (("exact tables", ExactCurator(table)), ("ε = 0.1", Curator(table, budget=PureDP(0.1)))):
         measured = NaiveField(truth.cliques).measure(curator)
-        kls = [truth.kl(NaiveField(truth.cliques, penalty=p).estimate(measured)) for p in PENALTIES]
-        c.loglog(PENALTIES, kls, "o-", label=name)
+        kls = [truth.kl(NaiveField(truth.cliques, penalty=p).estimate(measured)) for p in penalties]
+        c.loglog(penalties, kls, "o-", label=name)
     c.axhline(truth.kl(NoiseAwareField(truth.cliques).estimate(measured)), color="grey", label="noise-aware, ε = 0.1")
     c.set(xlabel="λ", ylabel="KL from the truth", title="c: naive needs λ just right")
     c.legend()
-    return _save(figure, directory / "collective-figure-1.png")
+    _save(figure, path)
 
 
-def figure_2(rows: Iterable[Mapping[str, Any]], directory: Path) -> Path:
-    """KL against N for each method, a panel for each ε, from the rows of a full run."""
-    points: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
-    for row in rows:
-        parts = str(row["setting"]).split(", ")
-        if row["what"] != "KL" or len(parts) != 4 or parts[1] != "10 states" or row["ours"] is None:
-            continue
-        panel = points.setdefault((parts[0], parts[3]), {})
-        panel.setdefault(row.get("method") or "noise-aware", []).append((float(parts[2][2:]), row["ours"]))
-    figure, axes = plt.subplots(1, max(len(points), 1), figsize=(3.2 * max(len(points), 1), 3.4), squeeze=False)
-    for ax, (title, panel) in zip(axes[0], sorted(points.items()), strict=False):
-        for name, found in panel.items():
-            ax.loglog(*zip(*sorted(found), strict=True), "o-", label=name)
-        ax.set(title=", ".join(title), xlabel="records")
-    axes[0][0].set_ylabel("KL from the truth")
-    axes[0][0].legend()
-    return _save(figure, directory / "collective-figure-2.png")
+def figure_2(results: Mapping[Setting, list[dict[str, float]]], path: Path) -> None:
+    """KL against N for each method: a row of panels for each graph and number of states, a column for each ε."""
+    kinds = list(dict.fromkeys((s.graph, s.levels, s.nodes) for s in results))
+    epsilons = sorted({s.epsilon for s in results})
+    size = (3.1 * len(epsilons) + 1, 2.6 * len(kinds) + 0.6)
+    figure, axes = plt.subplots(len(kinds), len(epsilons), figsize=size, squeeze=False)
+    for line, kind in enumerate(kinds):
+        for column, epsilon in enumerate(epsilons):
+            ax = axes[line][column]
+            found = {
+                s.records: r
+                for s, r in results.items()
+                if (s.graph, s.levels, s.nodes) == kind and s.epsilon == epsilon
+            }
+            sizes = sorted(found)
+            for name, style in METHODS.items():
+                if sizes and all(r and name in r[0] for r in found.values()):
+                    ax.loglog(
+                        sizes, [statistics.fmean(r[name] for r in found[n]) for n in sizes], style, ms=4, label=name
+                    )
+            ax.set(title=f"{kind[0]}, {kind[1]} states, ε = {epsilon:g}", xlabel="records")
+            ax.title.set_fontsize(9)
+            if not column:
+                ax.set_ylabel("KL from the truth")
+    axes[0][-1].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    _save(figure, path)
 
 
-def figure_3(directory: Path, seed: int = 0) -> Path:
+def figure_3(path: Path, seed: int = 0, quick: bool = False) -> None:
     """a: true against learned edge marginals; b: held-out log-likelihood of chains through a simulated building."""
     figure, (a, b) = plt.subplots(1, 2, figsize=(9.5, 4))
-    truth = Setting("Erdős–Rényi", 20, 10**5, 0.5).truth(seed)
+    truth = Setting("Erdős–Rényi", 10 if quick else 20, 10**5, 0.5).truth(seed)
     table = rows_of(truth, 10**5, seed)
     measured = NaiveField(truth.cliques).measure(Curator(table, budget=PureDP(0.5)))
     exact = NonprivateField(truth.cliques).fit(ExactCurator(table))
@@ -97,23 +112,34 @@ def figure_3(directory: Path, seed: int = 0) -> Path:
     ):
         pairs = [(truth.marginal(c).probabilities, model.marginal(c).probabilities) for c in truth.cliques]
         x, y = (np.concatenate([p[i].ravel() for p in pairs]) for i in (0, 1))
-        a.plot(x, y, ".", ms=2, label=name)
-    a.set(xlim=(0, 0.02), ylim=(0, 0.02), xlabel="true", ylabel="learned", title="a: edge marginals, 20 states")
-    a.legend(markerscale=5)
+        a.plot(x, y, ".", ms=2, label=f"{name}, mean |error| {1e4 * np.abs(x - y).mean():.1f}e-4")
+    top = 0.06 if quick else 0.02
+    a.axline((0, 0), slope=1, color="grey", lw=0.5)
+    a.set(
+        xlim=(0, top),
+        ylim=(0, top),
+        xlabel="true",
+        ylabel="learned",
+        title=f"a: edge marginals, {10 if quick else 20} states",
+    )
+    a.legend(markerscale=5, fontsize=7)
     train, test = (steps(building(n, seed + n), ROOMS, person="who", time="when", null="null") for n in (3000, 1000))
     units = {"sample": PrivacyUnit("who", max_rows=6), "scale": PrivacyUnit("who", max_rows=100)}
     (held,) = ExactCurator(test, PrivacyUnit("who", max_rows=100)).measure(ChainLearner().query(test.domain))
-    epsilons = [0.01, 0.03, 0.1, 0.3, 1.0]
+    epsilons = [0.03, 0.3] if quick else [0.01, 0.03, 0.1, 0.3, 1.0]
+    again = 2 if quick else 8
     for label, learner in {
         "sampled steps, noise-aware": ChainLearner("sample"),
         "sampled steps, naive": ChainLearner("sample", "naive"),
+        "sampled steps, CGM": ChainLearner("sample", "cgm"),
         "1/K, noise-aware": ChainLearner("scale"),
+        "1/K, naive": ChainLearner("scale", "naive"),
     }.items():
         scores = [
             np.mean(
                 [
                     learner.fit(Curator(train, units[learner.bound], PureDP(e))).log_likelihood(held.counts)
-                    for _ in range(5)
+                    for _ in range(again)
                 ]
             )
             for e in epsilons
@@ -121,9 +147,12 @@ def figure_3(directory: Path, seed: int = 0) -> Path:
         b.semilogx(epsilons, scores, "o-", label=label)
     whole = ChainLearner().fit(ExactCurator(train, PrivacyUnit("who", max_rows=100)))
     b.axhline(whole.log_likelihood(held.counts), color="grey", label="non-private")
+    b.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+    b.minorticks_off()
+    b.margins(y=0.1)
     b.set(xlabel="ε, a person-day", ylabel="held-out log-likelihood of a step", title="b: a simulated building")
     b.legend()
-    return _save(figure, directory / "collective-figure-3.png")
+    _save(figure, path)
 
 
 def building(people: int, seed: int) -> dict[str, np.ndarray]:
@@ -146,15 +175,8 @@ def building(people: int, seed: int) -> dict[str, np.ndarray]:
     return {"who": np.array(who), "when": np.array(when), "room": np.array(room)}
 
 
-def _save(figure: Any, path: Path) -> Path:
+def _save(figure: Any, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
     plt.close(figure)
-    return path
-
-
-if __name__ == "__main__":
-    target = Path(sys.argv[1] if len(sys.argv) > 1 else "figures")
-    for draw in (figure_1, figure_3):
-        print(draw(target))

@@ -1,224 +1,274 @@
 """Markov random fields from noisy tables: the paper's synthetic experiments with every method on the same release.
 
 Real rows, drawn from a known model, are counted by a real curator; protective noise is never seeded. ``seed`` changes
-models, graphs and rows. ``ours`` is KL(truth ‖ model) in nats of the default method, times are ratios.
+models, graphs and rows. ``ours`` is KL(truth ‖ model) in nats of the default method, times are ratios. The full run is
+the paper's whole grid, 5 models × 5 draws, and as many settings again that nothing was tuned on; it is taken up where
+it was interrupted, goes round all settings before it repeats one, and gives no setting more than ``CAP_SECONDS``.
+Figures 1 to 3 of the paper are drawn beside it, in the folder of ``--data`` or the current one.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from discreet.domain import Domain
-from discreet.estimation.baselines import NonprivateField, random_field
-from discreet.estimation.collective import CollectiveField
-from discreet.estimation.consistency import estimated_total
-from discreet.estimation.naive import NaiveField
+from benchmarks._collective_work import Setting, rows_of, trial
+from benchmarks.harness import Checkpoint, row
+from discreet.estimation.baselines import NonprivateField
 from discreet.estimation.noise_aware import NoiseAwareField
-from discreet.factor import CliqueVector
-from discreet.measurement import Measurements
 from discreet.models import generators
-from discreet.models.markov import MarkovRandomField
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.tables.memory import MemoryTable
-
-try:
-    import jax
-
-    jax.config.update("jax_enable_x64", True)  # in 32 bits it stalls beyond 1e5 records
-    jax.config.update("jax_enable_compilation_cache", False)
-    import mbi
-except ImportError:  # a peer from the `bench` extra: it brings JAX along
-    mbi = None
+from discreet.uncertainty import coverage, noise_intervals
 
 Row = dict[str, Any]
-PENALTIES = tuple(10.0 ** (k / 2) for k in range(-12, 3))
-MBI_ITERATIONS = 1000
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One cell of the paper's grid."""
-
-    graph: str
-    levels: int
-    records: int
-    epsilon: float
-    target: float | None = None
-    nodes: int = 10
-
-    def __str__(self) -> str:
-        return f"{self.graph}, {self.levels} states, N={self.records:.0e}, ε={self.epsilon:g}"
-
-    def truth(self, seed: int) -> MarkovRandomField:
-        edges = {
-            "third-order chain": lambda: generators.chain(self.nodes, 3),
-            "Erdős–Rényi": lambda: generators.erdos_renyi(self.nodes, 0.3, max_width=3, random_state=seed),
-            "chain": lambda: generators.chain(self.nodes),
-            "tree": lambda: generators.random_tree(self.nodes, random_state=seed),
-        }[self.graph]()
-        return generators.dirichlet(self.nodes, edges, levels=self.levels, random_state=seed)
-
-
+Results = list[dict[str, float]]
 ASKED = (
     Setting("third-order chain", 10, 10**4, 1.0, 1.5),
     Setting("third-order chain", 10, 10**5, 0.1, 1.5),
     Setting("third-order chain", 10, 10**6, 0.1, 0.09),
     Setting("third-order chain", 10, 10**6, 1.0, 0.0035),
 )
-HARD = (Setting("third-order chain", 10, 10**4, 0.01), Setting("third-order chain", 10, 10**4, 0.001))
+HARD = tuple(
+    Setting(graph, levels, 10**4, epsilon)
+    for graph, levels in (("third-order chain", 10), ("Erdős–Rényi", 5), ("tree", 3))
+    for epsilon in (0.01, 0.001)
+)
 OTHERS = (
     Setting("Erdős–Rényi", 10, 10**5, 0.1),
     Setting("Erdős–Rényi", 10, 10**6, 1.0),
     Setting("tree", 10, 10**5, 0.5),
+    Setting("third-order chain", 3, 10**4, 0.1),
 )
 GRID = tuple(
     Setting(graph, levels, records, epsilon)
-    for graph in ("third-order chain", "Erdős–Rényi")
     for levels in (10, 20)
+    for graph in ("Erdős–Rényi", "third-order chain")
     for records in (10**4, 10**5, 10**6)
     for epsilon in (0.01, 0.1, 0.5, 1.0)
 )
+FRESH = tuple(
+    Setting(graph, levels, records, epsilon, nodes=nodes)
+    for graph, levels, nodes in (
+        ("tree", 7, 15), ("chain", 6, 12), ("Erdős–Rényi", 4, 14), ("third-order chain", 5, 8),
+        ("third-order chain", 6, 12),
+    )
+    for records in (10**4, 10**5, 10**6)
+    for epsilon in (0.01, 0.1, 0.5, 1.0)
+)  # fmt: skip
+"""Graphs and sizes that no constant of any method was chosen on."""
+DESCENT = (Setting("third-order chain", 10, 10**4, 1.0), Setting("Erdős–Rényi", 10, 10**4, 1.0))
+POPULATIONS, REPLICATIONS, CAP_SECONDS = 5, 5, 1800.0
 
 
-def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> list[Row]:
-    """All rows: the settings that were asked for, then others, in full the paper's whole grid."""
-    rows: list[Row] = []
-    for setting in ASKED:
-        rows += _rows(setting, _trials(setting, seed, 5, 1 if quick else 5, peers=not quick))
-    for setting in (*HARD, *OTHERS):
-        peers = not quick or setting in OTHERS[2:]
-        rows += _rows(setting, _trials(setting, seed + 50, 1 if quick else 5, 1, peers=peers))
-    if quick:
-        rows += _rows(ASKED[0], _trials(ASKED[0], seed + 90, 1, 1, peers=True), compare_only=True)
-    else:
-        for setting in GRID:
-            rows += _rows(setting, _trials(setting, seed + 100, 5, 5, peers=True))
-    rows += _gaussian(seed, 1 if quick else 5)
-    return rows
+def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterator[Row]:
+    """All rows: what was asked for, then others; in full the whole grid, and then the figures."""
+    from benchmarks import _collective_figures as figures  # slow to import
+
+    folder = data or Path.cwd()
+    with Checkpoint.of("collective", seed, quick, data) as kept:
+        again = 1 if quick else REPLICATIONS
+        for setting in ASKED:
+            yield from rows(setting, several(kept, [setting], seed, 5, again, peers=not quick)[setting])
+        for setting in (*HARD, *OTHERS):
+            peers = not quick or setting in OTHERS[2:]
+            found = several(kept, [setting], seed + 50, 1 if quick else 5, 1, peers=peers)[setting]
+            yield from rows(setting, found)
+        if quick:
+            found = several(kept, [ASKED[0]], seed + 90, 1, 1, peers=True)[ASKED[0]]
+            yield from rows(ASKED[0], found, compare_only=True)
+        grid: dict[Setting, Results] = {}
+        if not quick:
+            grid = several(kept, (*GRID, *FRESH), seed + 100, POPULATIONS, REPLICATIONS, peers=True)
+            for setting, results in grid.items():
+                yield from rows(setting, results)
+            yield from by_mbi_in_all("the paper's grid", [grid[s] for s in GRID])
+            yield from by_mbi_in_all("graphs and sizes not tuned on", [grid[s] for s in FRESH])
+        yield from descents(kept, seed, quick)
+        yield from gaussian(kept, seed, 1 if quick else 5)
+        yield from shares(kept, seed, 3 if quick else 20)
+        yield from loopy_floor(kept, seed)
+        yield from intervals(kept, seed, 6 if quick else 30)
+        mark = "-quick" if quick else ""
+        figures.figure_1(folder / f"collective-figure-1{mark}.png", seed, quick)
+        curves = grid if grid else several(kept, figures.SMALL_GRID, seed + 200, 1, 1, peers=False)
+        figures.figure_2(curves, folder / f"collective-figure-2{mark}.png")
+        figures.figure_3(folder / f"collective-figure-3{mark}.png", seed, quick)
 
 
-# -- one experiment --------------------------------------------------------------------------------------------------
-
-
-def rows_of(model: MarkovRandomField, records: int, seed: int) -> MemoryTable:
-    codes = model.sample(records, seed, method="exact").codes
-    return MemoryTable(model.domain, [codes[:, i].astype(np.uint8) for i in range(len(model.domain))])
-
-
-def _trials(setting: Setting, seed: int, populations: int, replications: int, *, peers: bool) -> dict[str, list[float]]:
-    """KL and seconds of each method, over models with their rows (populations) and draws of noise (replications)."""
-    out: dict[str, list[float]] = defaultdict(list)
-    for population in range(populations):
-        number = 1000 * seed + population
-        truth = setting.truth(number)
-        table = rows_of(truth, setting.records, number)
-        cliques = truth.cliques
-
-        def record(name: str, work: Callable[[], MarkovRandomField], truth: MarkovRandomField = truth) -> float:
-            begun = time.perf_counter()
-            model = work()
-            out[f"{name} seconds"].append(time.perf_counter() - begun)
-            out[name].append(truth.kl(model))
-            return out[name][-1]
-
-        record("uniform", lambda d=truth.domain: MarkovRandomField.uniform(d))
-        record("random", lambda d=truth.domain, c=cliques, s=number: random_field(d, c, s))
-        record("non-private", lambda t=table, c=cliques: NonprivateField(c).fit(ExactCurator(t)))
-        for _ in range(replications):
-            with Curator(table, budget=PureDP(setting.epsilon)) as curator:
-                measured = NoiseAwareField(cliques).measure(curator)
-            d = truth.domain
-            record("noise_aware", lambda m=measured, c=cliques, d=d: NoiseAwareField(c).estimate(m, d))
-            record("naive", lambda m=measured, c=cliques, d=d: NaiveField(c).estimate(m, d))
-            if peers:
-                fits = [truth.kl(NaiveField(cliques, penalty=p).estimate(measured, d)) for p in PENALTIES]
-                out["naive, best λ"].append(min(fits))
-                record("cgm", lambda m=measured, c=cliques, d=d: CollectiveField(c).estimate(m, d))
-            if peers and mbi is not None:
-                begun = time.perf_counter()
-                record("mbi", lambda m=measured, d=d: _mbi(m, d))
-                if len(out["mbi"]) == 1:  # the first run compiles; once more for the time
-                    out["mbi compiling"].append(time.perf_counter() - begun)
-                    del out["mbi seconds"][-1], out["mbi"][-1]
-                    record("mbi", lambda m=measured, d=d: _mbi(m, d))
+def several(
+    kept: Checkpoint, settings: Iterable[Setting], seed: int, populations: int, replications: int, *, peers: bool
+) -> dict[Setting, Results]:
+    """All trials of all settings, one of each before the next; a setting that used up its time gets no more."""
+    out: dict[Setting, Results] = {s: [] for s in settings}
+    for round_number in range(populations * replications):
+        population = round_number % populations
+        for setting, results in out.items():
+            if sum(sum(v for k, v in r.items() if k.endswith("seconds")) for r in results) > CAP_SECONDS:
+                continue
+            number = 1000 * seed + population
+            key = f"{setting}; model {number}, draw {round_number // populations}, peers {peers}"
+            results.append(kept.get(key, lambda s=setting, n=number: trial(s, n, peers=peers)))
     return out
 
 
-def _rows(setting: Setting, results: dict[str, list[float]], *, compare_only: bool = False) -> Iterable[Row]:
-    mean = {name: statistics.fmean(values) for name, values in results.items()}
-    runs = len(results["noise_aware"])
-    ours, facts = mean["noise_aware"], {"notion": "pure", "relation": "add-remove", "n_public": False}
+# -- rows of one setting ---------------------------------------------------------------------------------------------
+
+
+def mean(results: Results, name: str) -> float:
+    return statistics.fmean(r[name] for r in results)
+
+
+def rows(setting: Setting, results: Results, *, compare_only: bool = False) -> Iterator[Row]:
+    """What was asked for, and every method beside it."""
+    runs, names = len(results), results[0]
+    ours, facts = mean(results, "noise_aware"), {"notion": "pure", "relation": "add-remove", "n_public": False}
+
+    def made(what: str, value: float, target: float | None, reference: float, name: str, **more: Any) -> Row:
+        return row(
+            what, str(setting), value, target=target, reference=reference, reference_name=name, runs=runs, **more
+        )
+
     if not compare_only:
-        yield _row("KL", setting, ours, setting.target, mean["non-private"], "non-private", runs, **facts)
-        worst = max(results["noise_aware"])
-        yield _row("KL, worst run", setting, worst, 1.05 * mean["uniform"], mean["uniform"], "uniform", runs, **facts)
-        for name in ("naive", "cgm", "random"):
-            if name in mean:
-                yield _row("KL", setting, mean[name], None, ours, "noise_aware", len(results[name]), method=name)
-    if "naive, best λ" in mean:
-        best = mean["naive, best λ"]
-        yield _row("KL by naive with the best λ", setting, ours / best, 1.1, 1.0, "an oracle's λ", runs, **facts)
-    if "mbi" in mean:
-        yield _row("KL by mbi", setting, ours / mean["mbi"], 1.0, mean["mbi"], "mbi 2.0", runs, **facts)
-        limit = 1.0 if setting.graph == "tree" else 0.25
-        ratio = mean["noise_aware seconds"] / mean["mbi seconds"]
-        yield _row("time by mbi, compiled", setting, ratio, limit, mean["mbi seconds"], "mbi seconds", runs)
+        yield made("KL", ours, setting.target, mean(results, "non-private"), "non-private", **facts)
+        worst = max(r["noise_aware"] / r["uniform"] for r in results)
+        yield made("KL by uniform, worst run", worst, 1.05, 1.0, "uniform", **facts)
+        for name in ("naive", "naive, λ=1/N", "naive, λ=100/N", "cgm", "random"):
+            if name in names:
+                yield made("KL", mean(results, name), None, ours, "noise_aware", method=name)
+    if "naive, best λ" in names:
+        best = mean(results, "naive, best λ")
+        yield made("KL by naive with the best λ", ours / best, 1.1, best, "an oracle's λ", **facts)
+    if "mbi" in names:
+        yield made("KL by mbi", ours / mean(results, "mbi"), 1.0, mean(results, "mbi"), "mbi 2.0", **facts)
+        # What was asked for; on smaller tables of the third-order chain both take a fraction of a second.
+        limit = (
+            1.0
+            if setting.graph in ("tree", "chain")
+            else 0.25
+            if "third" in setting.graph and setting.levels >= 10
+            else None
+        )
+        ratio = mean(results, "noise_aware seconds") / mean(results, "mbi seconds")
+        yield made("time by mbi, compiled", ratio, limit, mean(results, "mbi seconds"), "mbi seconds")
     if not compare_only:
-        ratio = statistics.median(results["noise_aware seconds"]) / statistics.median(results["naive seconds"])
-        yield _row("time by naive", setting, ratio, 2.5, 1.0, "naive", runs)
+        for name, limit in (("naive", 2.5), ("naive, λ=1/N", None)):
+            if name in names:
+                ratio = statistics.median(r["noise_aware seconds"] / r[f"{name} seconds"] for r in results)
+                yield made(f"time by {name}", ratio, limit, mean(results, f"{name} seconds"), "its seconds")
 
 
-def _row(
-    what: str, setting: object, ours: float, target: float | None, reference: float, name: str, runs: int, **more: Any
-) -> Row:
-    out = {"what": what, "setting": str(setting), "ours": ours, "reference": reference, "reference_name": name}
-    return {**out, "better": "lower", "target": target, "runs": runs, **more}
+def by_mbi_in_all(name: str, groups: list[Results]) -> Iterator[Row]:
+    """In how many settings the mean KL is at most mbi's."""
+    with_mbi = [g for g in groups if g and "mbi" in g[0]]
+    if with_mbi:
+        for slack, target in ((1.0, 0.9), (1.02, None)):
+            share = statistics.fmean(mean(g, "noise_aware") <= slack * mean(g, "mbi") for g in with_mbi)
+            what = "settings with KL ≤ mbi's" if slack == 1 else f"settings with KL ≤ {slack} × mbi's"
+            yield row(
+                what, f"{name}, {len(with_mbi)} settings", share, target=target, better="higher", runs=len(with_mbi)
+            )
 
 
-def _gaussian(seed: int, populations: int) -> Iterable[Row]:
+# -- further questions -----------------------------------------------------------------------------------------------
+
+
+def descents(kept: Checkpoint, seed: int, quick: bool) -> Iterator[Row]:
+    """PSGD with δ = 1/N and its best of a grid search, beside the default without any δ."""
+    for setting in DESCENT[: 1 if quick else None]:
+        number = 1000 * (seed + 60)
+        found = kept.get(f"psgd, {setting}", lambda s=setting, n=number: trial(s, n, descent=True))
+        yield row(
+            "KL", f"{setting}, δ=1/N", found["psgd"], reference=found["noise_aware"], reference_name="noise_aware",
+            method="psgd, best of its grid search", notion="approximate",
+        )  # fmt: skip
+
+
+def gaussian(kept: Checkpoint, seed: int, populations: int) -> Iterator[Row]:
     """What a δ of 1e-6 buys."""
     for setting in (ASKED[0], ASKED[2]):
-        ratios = []
-        for population in range(populations):
-            number = 1000 * (seed + 70) + population
+
+        def ratio(number: int, setting: Setting = setting) -> float:
             truth = setting.truth(number)
             table = rows_of(truth, setting.records, number)
             budgets: tuple[Budget, ...] = (PureDP(setting.epsilon), ApproxDP(setting.epsilon, 1e-6))
             pure, approximate = (
                 truth.kl(NoiseAwareField(truth.cliques).fit(Curator(table, budget=b))) for b in budgets
             )
-            ratios.append(approximate / pure)
-        yield _row("KL with δ = 1e-6 by pure", setting, statistics.fmean(ratios), None, 1.0, "pure DP", populations)
+            return approximate / pure
+
+        numbers = [1000 * (seed + 70) + p for p in range(populations)]
+        ratios = [kept.get(f"gaussian, {setting}, {n}", lambda n=n: ratio(n)) for n in numbers]
+        yield row("KL with δ = 1e-6 by pure", str(setting), statistics.fmean(ratios), reference=1.0,
+                  reference_name="pure DP", runs=populations)  # fmt: skip
 
 
-# -- mbi on the same tables ------------------------------------------------------------------------------------------
+def shares(kept: Checkpoint, seed: int, runs: int) -> Iterator[Row]:
+    """Shares by size against the paper's equal ones, on tables of 4 to 120 cells."""
+    levels = [2, 3, 10, 2, 8, 3, 12, 4]
+    for epsilon in (0.1, 1.0):
+
+        def ratio(number: int, epsilon: float = epsilon) -> float:
+            truth = generators.dirichlet(8, generators.chain(8, 2), levels=levels, random_state=number)
+            table = rows_of(truth, 10**4, number)
+            by_size, equal = (
+                truth.kl(NoiseAwareField(truth.cliques, shares=s).fit(Curator(table, budget=PureDP(epsilon))))
+                for s in ("size", "equal")
+            )
+            return math.log(by_size / equal)
+
+        logs = [
+            kept.get(f"shares, {epsilon}, {n}", lambda n=n: ratio(n)) for n in range(1000 * seed, 1000 * seed + runs)
+        ]
+        where = f"second-order chain, 2–12 states, N=1e+04, ε={epsilon:g}"
+        yield row("KL with shares by size by equal shares", where, math.exp(statistics.fmean(logs)), reference=1.0,
+                  reference_name="equal shares", runs=runs)  # fmt: skip
 
 
-def _mbi(measured: Measurements, domain: Domain) -> MarkovRandomField:
-    """mbi 2.0: mirror descent on the marginal polytope, given the same noisy tables and the same total."""
-    theirs = mbi.Domain(domain.names, domain.shape)
-    loss = [
-        mbi.LinearMeasurement(np.asarray(m.values.reshape(-1)), m.clique, stddev=m.standard_deviation) for m in measured
-    ]
-    total = estimated_total(measured)
-    model = mbi.estimation.MirrorDescent().estimate(theirs, loss, known_total=total, iters=MBI_ITERATIONS)
-    tables = {}
-    for clique in model.potentials.cliques:
-        factor = model.potentials[clique]
-        values = np.asarray(factor.values, dtype=np.float64)
-        columns = domain.clique(clique)
-        tables[columns] = np.transpose(values, [factor.domain.attributes.index(n) for n in columns])
-    return MarkovRandomField(domain, CliqueVector(domain, tables))
+def loopy_floor(kept: Checkpoint, seed: int) -> Iterator[Row]:
+    """What loopy belief propagation costs without any noise: an error that no number of records removes."""
+
+    def measured() -> dict[str, float]:
+        truth = Setting("third-order chain", 5, 10**6, 1.0).truth(seed)
+        exact = NonprivateField(truth.cliques).measure(ExactCurator(rows_of(truth, 10**6, seed)))
+        return {
+            how: truth.kl(NonprivateField(truth.cliques, inference=how).estimate(exact)) for how in ("exact", "loopy")
+        }
+
+    found = kept.get("loopy", measured)
+    yield row("KL of the non-private fit, loopy inference", "third-order chain, 5 states, N=1e+06", found["loopy"],
+              reference=found["exact"], reference_name="exact inference", method="nonprivate")  # fmt: skip
+
+
+def intervals(kept: Checkpoint, seed: int, runs: int) -> Iterator[Row]:
+    """How often intervals of nominal 90 % cover what the same estimator says of the exact tables."""
+
+    def covered(number: int) -> list[float]:
+        truth = generators.dirichlet(5, generators.chain(5, 2), levels=3, random_state=number)
+        table = rows_of(truth, 5000, number)
+        learner = NoiseAwareField(truth.cliques)
+        exact = learner.fit(ExactCurator(table))
+        measured = learner.measure(Curator(table, budget=PureDP(1)))
+        found = noise_intervals(learner.estimate, measured, learner.estimate(measured), draws=40, random_state=number)
+        given = {"x1": 0}
+        names = [(n,) for n in truth.domain] + list(truth.cliques)
+        free = [n for n in names if "x1" not in n]
+        return [
+            coverage([found.marginal(n) for n in names], [exact.marginal(n).probabilities for n in names]),
+            coverage(
+                [found.conditional(n, given) for n in free], [exact.marginal(n, given).probabilities for n in free]
+            ),
+        ]
+
+    all_of = [kept.get(f"intervals, {n}", lambda n=n: covered(n)) for n in range(1000 * seed, 1000 * seed + runs)]
+    for what, values in zip(("marginals", "conditionals"), np.transpose(all_of), strict=True):
+        yield row(f"coverage of 90 % noise intervals, {what}", "second-order chain, 3 states, N=5e+03, ε=1",
+                  float(np.mean(values)), better="higher", target=0.85, runs=runs)  # fmt: skip
 
 
 if __name__ == "__main__":

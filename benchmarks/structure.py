@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._mrf_ising import columns_of, draw
 from benchmarks.harness import Checkpoint, row
-from benchmarks.mrf import columns_of, draw
 from discreet.audit.statistical import clopper_pearson
 from discreet.domain import Domain
 from discreet.estimation.ising_learner import IsingLearner
@@ -193,8 +193,8 @@ def targets(kept: Checkpoint, quick: bool, seed: int) -> Iterator[dict[str, Any]
     what = "records for 90 % exact recovery"
     paper = {}
     for p in (16,) if quick else (64, 128):
-        # Some ten seconds a run at 64 columns, a minute at 128: few runs, and the sweep takes these numbers too.
-        paper[p] = kept.get(f"matching {p} {MODE.name}", partial(least_records, MODE, "matching", p, 5, seed))
+        # Some ten seconds a run at 64 columns, a minute at 128: ten runs, and the sweep takes these numbers too.
+        paper[p] = kept.get(f"matching {p} {MODE.name}", partial(least_records, MODE, "matching", p, 10, seed))
     for p in (64, 128):
         for method, target in ((DEFAULT, 1000), (CORRELATION, 650), (UNKNOWN, None)):
             key = f"target matching {p} {method.name}"
@@ -241,7 +241,7 @@ def sweep(
                 if p > method.most_columns or (kind == "star" and p > 64):
                     continue
                 slow = method in (MODE, PTR, VOTES, FRANK_WOLFE, MOMENTS)
-                these = 5 if method is MODE else 10 if slow else runs
+                these = 10 if slow else runs
                 found = kept.get(f"{kind} {p} {method.name}", partial(
                     least_records, method, kind, p, these, seed, most=4e4 if kind != "matching" else 1e5))  # fmt: skip
                 if found is not None and kind == "matching":

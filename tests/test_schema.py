@@ -167,3 +167,12 @@ def test_any_text_gives_a_domain_or_a_schema_error(content):
             assert isinstance(parse_schema(document), Domain)
         except SchemaError as error:
             assert str(error).startswith("schema")
+
+
+def test_impossible_combinations_come_back():
+    columns = {"a": ["x", "y"], "odd name": ["1", "2", "3"], "c": 2}
+    domain = Domain(Domain.of(columns).attributes, ({"odd name": ["3", "1"], "a": "y"}, {"c": "0", "a": "x"}))
+    assert parse_schema(schema_text(domain)) == domain
+    assert domain.impossible[0] == (("a", ("y",)), ("odd name", ("1", "3")))
+    assert domain.project(["c", "a"]).impossible == ((("c", ("0",)), ("a", ("x",))),)
+    assert domain.project("a").impossible == () and domain.fingerprint != Domain.of(columns).fingerprint

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .domain import Domain as Domain
     from .errors import DiscreetError as DiscreetError
     from .estimation.binary_learner import BinaryMRFLearner as BinaryMRFLearner
+    from .estimation.chains import ChainLearner as ChainLearner
     from .estimation.ising_learner import IsingLearner as IsingLearner
     from .estimation.network_search import SearchedNetwork as SearchedNetwork
     from .estimation.noise_aware import NoiseAwareField as NoiseAwareField
@@ -59,6 +60,7 @@ _HOMES = {
     "estimation.binary_learner": ("BinaryMRFLearner",),
     "estimation.ising_learner": ("IsingLearner",),
     "estimation.network_search": ("SearchedNetwork",),
+    "estimation.chains": ("ChainLearner",),
     "estimation.noise_aware": ("NoiseAwareField",),
     "estimation.optimal": ("OptimalNetwork",),
     "estimation.pairwise_learner": ("PairwiseLearner",),

@@ -110,10 +110,29 @@ def as_list(values: Any) -> list[Any]:
 
 def _items(values: Any) -> list[Any]:
     if isinstance(values, nw.Series):
-        return list(values.to_list())
+        try:
+            return list(values.to_list())
+        except Exception:  # a value that Python cannot hold (year 29349) must not decide what becomes of the others
+            return [_item(values, i) for i in range(len(values))]
     if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":  # dates would become whole numbers
         return list(values.tolist())  # masked entries become None
     return list(values)
+
+
+class Unreadable:
+    """In place of a value that Python cannot hold: no level, no number, nobody."""
+
+    def __str__(self) -> str:
+        raise ValueError("this value cannot be read")
+
+    __repr__ = __str__
+
+
+def _item(series: Any, i: int) -> Any:
+    try:
+        return series[i : i + 1].to_list()[0]
+    except Exception:
+        return Unreadable()
 
 
 def _encode_series(series: Any, attribute: Attribute) -> NDArray[np.int64]:
@@ -130,7 +149,8 @@ def _encode_array(values: Any, attribute: Attribute) -> NDArray[np.int64]:
     if values.ndim != 1:
         raise InputError(f"column {attribute.name!r} must be one-dimensional, got an array of shape {values.shape}")
     if attribute.is_numeric:
-        return bin_codes(values.astype(np.float64), attribute)
+        with np.errstate(all="ignore"):  # a warning would be about a value
+            return bin_codes(values.astype(np.float64), attribute)
     if values.dtype.kind in "iu":
         return _encode_whole(values, attribute)
     distinct, inverse = np.unique(values, return_inverse=True)

@@ -84,7 +84,7 @@ def test_moments_of_a_model_by_both_ways(monkeypatch, chain):
 
 @pytest.mark.chance
 def test_intervals_cover_what_exact_sums_would_give():
-    """90 % intervals for couplings that are there, over twelve releases: 108 answers, mostly independent."""
+    """90 % intervals for couplings that are there, over twelve releases: 84 answers, mostly independent."""
     model = generators.ising(8, generators.chain(8), weight=0.5)
     table = sampled(model, 20_000, 3)
     learner = IsingLearner(strategy="one shot", max_edges=7)
@@ -95,7 +95,7 @@ def test_intervals_cover_what_exact_sums_would_give():
         measured = learner.measure(Curator(table, None, ZCDP(0.05)))
         found = learner.estimate(measured)
         simulated = noise_intervals(
-            learner.estimate, measured, found, draws=25, random_state=r, expected=learner.expected(measured)
+            learner.estimate, measured, found, draws=15, random_state=r, expected=learner.expected(measured)
         )
         intervals.append(simulated.of(lambda m: m.A[i, j]))
         assert simulated.marginal("x1").lower.min() >= 0

@@ -96,13 +96,18 @@ def transcript(curator, variant="tight"):
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("budget", [ZCDP(0.5), pytest.param(PureDP(1), marks=pytest.mark.slow)], ids=["zcdp", "pure"])
 def test_exact_divergence_of_a_tiny_step(relation, budget, monkeypatch):
-    """All four regressions of one step (6·6·6·10 outcomes), over all pairs of neighbours of at most one row."""
+    """All four regressions of one step (6·6·6·10 outcomes), over neighbours of at most one row: replacing changes the
+    level of b (which moves most), that of a, or both."""
     for module in (gradients, group_vertices):
         monkeypatch.setattr(module, "UNITS", 16)
     unit = PrivacyUnit(relation=relation)
-    laws = {n: [output_law(transcript, table_of(r, TINY), unit, budget) for r in all_tables((3, 2), n)] for n in (0, 1)}
-    pairs = product(laws[0], laws[1]) if relation == "add-remove" else product(laws[1][:3], laws[1])
-    for p, q in pairs:
+    laws = [output_law(transcript, table_of(r, TINY), unit, budget) for r in all_tables((3, 2), 1)[:3]]
+    if relation == "add-remove":
+        empty = output_law(transcript, table_of(np.zeros((0, 2), dtype=int), TINY), unit, budget)
+        laws, others = laws[1:], [empty]
+    else:
+        others = laws
+    for p, q in product(laws, others):
         assert not failures([check_pair(p, q, budget)])
 
 
@@ -114,7 +119,7 @@ def test_the_joint_sensitivity_of_coordinates_would_be_caught(monkeypatch):
         monkeypatch.setattr(module, "UNITS", 16)
     monkeypatch.setattr(GroupedLevelGradients, "joint", lambda self, unit: (Fraction(1), Fraction(1)))
     unit, budget = PrivacyUnit(relation="replace-one"), ZCDP(0.5)
-    laws = [output_law(transcript, table_of(r, TINY), unit, budget) for r in all_tables((3, 2), 1)[:3]]
+    laws = [output_law(transcript, table_of(r, TINY), unit, budget) for r in all_tables((3, 2), 1)[:2]]
     assert any(failures([check_pair(p, q, budget)]) for p in laws for q in laws)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from discreet.estimation.field_learner import FieldLearner, covering, maximal
 from discreet.estimation.likelihood import Field
 from discreet.estimation.naive import NaiveField
 from discreet.estimation.noise_aware import NoiseAwareField
+from discreet.estimation.output_perturbation import OutputPerturbation
 from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import generators
 from discreet.models.markov import MarkovRandomField
@@ -174,6 +176,45 @@ def test_wrong_choices_are_refused() -> None:
         covering(Domain.of({"a": 2}), [()])
     with pytest.raises(InputError, match="inference"):
         Field(Domain.of({"a": 2}), [("a",)], inference="magic")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cliques", ["ab", 3, [3], [("a", 1)], np.zeros((2, 2))], ids=str)
+def test_cliques_of_the_wrong_kind_are_explained(cliques: object) -> None:
+    for kind in (NoiseAwareField, NaiveField, CollectiveField, OutputPerturbation):
+        with pytest.raises(InputError, match="column names") as caught:
+            kind(cliques)  # type: ignore[arg-type]
+        assert "0." not in str(caught.value)  # an array of rows is not echoed
+
+
+def test_potentials_stay_finite_where_noise_leaves_the_polytope() -> None:
+    """Strongly coupled columns of few states: noise makes tables that no model has."""
+    truth = generators.dirichlet(8, generators.chain(8, 3), levels=3, concentration=0.3, random_state=2)
+    model = NoiseAwareField(truth.cliques).fit(Curator(table_of(truth, 20_000, 1), budget=PureDP(0.2)))
+    assert max(np.abs(t).max() for t in (f.values for f in model.potentials.values())) <= 6 + 1e-9
+    assert truth.kl(model) < 0.2 * truth.kl(MarkovRandomField.uniform(truth.domain))
+
+
+def test_wrong_use_is_explained(truth: MarkovRandomField, measured: Measurements) -> None:
+    learner, table = NoiseAwareField(truth.cliques), table_of(truth, 10, 1)
+    wrong: list[tuple[str, Any]] = [
+        ("asks a curator", lambda: learner.fit(table)),
+        ("measure", lambda: learner.estimate(table)),
+        ("measure", lambda: learner.estimate([1, 2])),
+        ("Domain", lambda: learner.estimate(measured, {"x0": 4})),
+        ("Domain", lambda: learner.plan({"x0": 4}, PrivacyUnit(), PureDP(1))),
+        ("a plan is made from", lambda: learner.plan(truth.domain, None, PureDP(1))),
+        ("noise must be", lambda: NoiseAwareField(truth.cliques, noise="normal")),
+        ("inference", lambda: NoiseAwareField(truth.cliques, inference="magic")),
+        ("memory_limit", lambda: NoiseAwareField(truth.cliques, memory_limit="big")),
+        ("penalty", lambda: NaiveField(truth.cliques, penalty="x")),
+        ("iterations", lambda: CollectiveField(truth.cliques, iterations=2.5)),
+        ("damping", lambda: CollectiveField(truth.cliques, damping=2)),
+        ("strength", lambda: OutputPerturbation(truth.cliques, strength="x")),
+        ("Domain", lambda: random_field({"x0": 4}, [("x0",)])),
+    ]
+    for words, work in wrong:
+        with pytest.raises(InputError, match=words):
+            work()
 
 
 def test_loopy_when_asked_says_so(truth: MarkovRandomField, measured: Measurements) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta, timezone
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,10 @@ import pytest
 from discreet.audit.replay import replay_pair
 from discreet.domain import Attribute
 from discreet.errors import InputError
-from discreet.estimation.chains import UNITS, ChainLearner, ScaledSteps
+from discreet.estimation.chains import STEPS, UNITS, ChainLearner, MarkovChain, ScaledSteps
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.query import CellSums, Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.sequences import AFTER, BEFORE, steps, steps_domain
 
@@ -137,6 +140,59 @@ def test_replay_finds_nothing(bound: Any, budget: Budget, relation: Any) -> None
         assert not outcome.problems, outcome.problems
 
 
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP(0.1), ApproxDP(1, 1e-6)], ids=lambda b: b.notion)
+def test_held_out_likelihood_replays(budget: Budget, relation: Any) -> None:
+    rng = np.random.default_rng(5)
+    unit = PrivacyUnit("who", max_rows=3, relation=relation)
+    chain = MarkovChain(PLACES, START, GO)
+    for _ in range(10):
+        left, right = (steps(t, PLACES, person="who", time="when", largest=6) for t in neighbours(rng, relation))
+        outcome = replay_pair(chain.held_out, left, right, unit, budget)
+        assert outcome.returned
+        assert not outcome.problems, outcome.problems
+
+
+def test_a_likelihood_that_is_not_clipped_would_be_caught() -> None:
+    """Terms of steps that the chain calls impossible, with the sensitivity of clipped ones."""
+
+    class Careless(CellSums):
+        def row_sensitivity(self, relation: Any) -> Any:
+            return CellSums(self.domain, STEPS, np.ones((4, 3, 2)), grid=Fraction(1, 1024)).row_sensitivity(relation)
+
+    chain = MarkovChain(PLACES, np.array([1.0, 0.0, 0.0]), np.eye(3))
+
+    def careless(curator: Curator) -> Any:
+        terms = np.stack([chain.step_scores(-20.0) / 8, np.ones((4, 3))], axis=-1)
+        return curator.measure(Careless(curator.domain, STEPS, terms, grid=Fraction(1, 1024)))
+
+    rng = np.random.default_rng(5)
+    names = set()
+    for _ in range(20):
+        left, right = (steps(t, PLACES, person="who", time="when", largest=6) for t in neighbours(rng, "add-remove"))
+        outcome = replay_pair(careless, left, right, PrivacyUnit("who", max_rows=1), PureDP(1))
+        names |= {p.name for p in outcome.problems}
+    assert "within the declared sensitivity" in names
+
+
+def test_a_bound_per_row_would_be_caught() -> None:
+    """Sampling at most C steps of a person, with the sensitivity of one step."""
+
+    class Careless(Marginals):
+        def sensitivity(self, unit: PrivacyUnit) -> Any:
+            return self.row_sensitivity(unit.relation)
+
+    rng = np.random.default_rng(6)
+    for relation in ("add-remove", "replace-one"):
+        names = set()
+        for _ in range(20):
+            left, right = (steps(t, PLACES, person="who", time="when", largest=6) for t in neighbours(rng, relation))
+            unit = PrivacyUnit("who", max_rows=3, relation=relation)
+            outcome = replay_pair(lambda c: c.measure(Careless(c.domain, [STEPS])), left, right, unit, PureDP(1))
+            names |= {p.name for p in outcome.problems}
+        assert "within the declared sensitivity" in names, relation
+
+
 def test_a_wrong_k_would_be_caught() -> None:
     """K counted without the steps that are kept: the bias of the paper's reading with null–null steps."""
     rng = np.random.default_rng(4)
@@ -151,7 +207,7 @@ def test_a_wrong_k_would_be_caught() -> None:
     assert "within the declared sensitivity" in names
 
 
-@pytest.mark.parametrize("odd", ["late", None, 2.5, "2020-01-01", True])
+@pytest.mark.parametrize("odd", ["late", None, 2.5, "2020-01-01", True, "nan", "inf", 10**400])
 def test_an_odd_time_of_one_person_moves_nobody_elses_steps(odd):
     """How times compare must not depend on what else the column holds."""
     states = Attribute.categorical("state", ["x", "y"])
@@ -162,3 +218,60 @@ def test_an_odd_time_of_one_person_moves_nobody_elses_steps(odd):
         alone, together = (steps(make(r), states, person="person", time="time") for r in (rows, more))
         counts = [t.count([(BEFORE, AFTER)])[0] for t in (alone, together)]
         assert np.abs(counts[1] - counts[0]).sum() <= 1
+
+
+def test_a_missing_time_does_not_blur_everybody_elses() -> None:
+    """A frame turns whole numbers into floats when one is missing; beyond 2⁵³ that must change nothing either."""
+    base = 2**60
+    rows = {"who": ["a", "a", "b", "b"], "when": [base, base + 1, base + 1, base], "place": ["hall", "desk"] * 2}
+    more = {k: [*v, extra] for (k, v), extra in zip(rows.items(), ["c", None, "away"], strict=True)}
+    counts = []
+    for each in (rows, more):
+        table = steps(pd.DataFrame(each), PLACES, person="who", time="when")
+        counts.append(table.count([(BEFORE, AFTER)])[0])
+    assert np.abs(counts[1] - counts[0]).sum() <= 1
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [np.int64(9), np.int64(10)],
+        ["9", "10"],
+        [datetime(2020, 1, 1, tzinfo=timezone(timedelta(hours=2))), datetime(2020, 1, 1, tzinfo=UTC)],
+        [date(2500, 1, 1), date(3000, 1, 1)],
+        [timedelta(hours=9), timedelta(hours=10)],
+        [np.datetime64("2019-12-31"), np.datetime64("2020-01-01T00:00:00.000000001")],
+    ],
+    ids=str,
+)
+def test_times_of_every_kind_are_put_in_order(times: list[Any]) -> None:
+    for order in ((0, 1), (1, 0)):
+        rows = {"who": [1, 1], "when": [times[i] for i in order], "place": [["hall", "desk"][i] for i in order]}
+        table = steps(rows, PLACES, person="who", time="when")
+        assert table.count([(BEFORE, AFTER)])[0][1, 2] == 1  # from the hall to the desk
+
+
+def test_wrong_use_is_explained_before_anything_is_spent() -> None:
+    table = steps(walks(5, 3, 1), PLACES, person="who", time="when")
+    unit = PrivacyUnit("who", max_rows=3)
+    chain = MarkovChain(PLACES, START, GO)
+    rows, curator = Curator(table, budget=PureDP(1)), Curator(table, unit, PureDP(1))
+    other = MarkovChain(Attribute.categorical("place", ["a", "b"]), np.ones(2) / 2, np.ones((2, 2)) / 2)
+    wrong: list[tuple[str, Any]] = [
+        ("people", lambda: ChainLearner().fit(rows)),
+        ("people", lambda: chain.held_out(rows)),
+        ("a plan is made from", lambda: ChainLearner().plan(table.domain, None, PureDP(1))),  # type: ignore[arg-type]
+        ("asks a curator", lambda: ChainLearner().fit(table)),  # type: ignore[arg-type]
+        ("noise must be", lambda: ChainLearner(noise="normal")),  # type: ignore[arg-type]
+        ("floor", lambda: chain.held_out(curator, floor=1.0)),
+        ("about the states", lambda: other.held_out(curator)),
+        ("shape", lambda: chain.log_likelihood(np.ones((2, 2)))),
+        ("at least one", lambda: chain.log_likelihood(np.zeros((4, 3)))),
+        ("length", lambda: chain.model("3")),  # type: ignore[arg-type]
+        ("Attribute", lambda: steps({}, ["hall"], person="who", time="when")),  # type: ignore[arg-type]
+    ]
+    for words, work in wrong:
+        with pytest.raises(InputError, match=words):
+            work()
+    assert rows.spent is None
+    assert curator.spent is None

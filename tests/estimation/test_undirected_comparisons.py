@@ -174,3 +174,39 @@ def test_gradients_that_are_not_clipped_would_be_caught() -> None:
 
     findings = audit_replay(careless, DOMAIN, PrivacyUnit(), ApproxDP(1, 1e-5), count=12)
     assert "within the declared sensitivity" in {f.name for f in failures(findings)}
+
+
+def test_descent_is_planned_without_rows(truth: MarkovRandomField) -> None:
+    learner = PrivateDescent(truth.cliques, 20_000, rounds=60, rate=0.2)
+    plan = learner.plan(truth.domain, PrivacyUnit(), ApproxDP(2, 1e-5))
+    assert "60 rounds" in str(plan)
+    expected = noise_multiplier(2.0, 1e-5, 0.2, 60) * math.sqrt(2 * 3) / 0.2 / math.sqrt(60)
+    assert plan.tables[0].noise.scale == pytest.approx(expected)
+    with pytest.raises(InputError, match="replace-one"):
+        learner.plan(truth.domain, PrivacyUnit(relation="replace-one"), ApproxDP(1, 1e-5))
+    with pytest.raises(BudgetError, match="ApproxDP"):
+        learner.plan(truth.domain, PrivacyUnit(), ZCDP(1))
+
+
+def test_what_cannot_work_is_refused_before_it_is_paid(truth: MarkovRandomField) -> None:
+    curator = Curator(table_of(truth, 10, 1), budget=ApproxDP(1, 1e-5))
+    with pytest.raises(InputError, match="too coarse"):
+        PrivateDescent(truth.cliques, 10, rounds=2, clip=1e-9).fit(curator)
+    with pytest.raises(InputError, match="rate"):
+        PrivateDescent(truth.cliques, 10, rate=2)
+    assert curator.spent is None
+
+
+def test_samples_that_are_not_drawn_afresh_would_be_caught() -> None:
+    """More rounds than were accounted for: the losses no longer fit into the budget."""
+    field = Field(DOMAIN, CLIQUES)
+
+    def greedy(curator: Curator) -> Any:
+        _, once = sampled_rounds(curator, None, 1, 1)
+        query = ClippedGradients(field, field.uniform(), 2.0)
+        first = once(query)
+        once.__closure__[[c.cell_contents for c in once.__closure__].index([0])].cell_contents[0] = 8
+        return [first, *(once(query) for _ in range(8))]
+
+    findings = audit_replay(greedy, DOMAIN, PrivacyUnit(), ApproxDP(1, 1e-5), count=12)
+    assert "within the budget" in {f.name for f in failures(findings)}

@@ -11,7 +11,7 @@ from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
-from discreet.theory.frank_wolfe import corollary_3_4, lemma_3_3, paper_rate, theorem_3_6
+from discreet.theory.frank_wolfe import _descent, corollary_3_4, lemma_3_3, paper_rate, theorem_3_6
 
 FEATURES, RADIUS = 20, 3.0
 DOMAIN = Domain.of({**{f"x{i}": 2 for i in range(FEATURES)}, "y": 2})
@@ -57,6 +57,15 @@ def test_private_runs_stay_within_the_guarantee(variant, relation):
     )  # fmt: skip
     unit = PrivacyUnit(relation=relation)
     assert excess(Curator(table, unit, ZCDP(0.05)), x, y, 20, variant) <= bound.total
+
+
+@pytest.mark.parametrize("T", [2, 3, 21, 150, 401])
+def test_descent_of_an_average_is_the_average_of_descents(T):
+    ends = range((T - 1) // 2 + 2, T + 1)
+    by_hand = np.mean([2 * (0.7 + 9.0 * (t - 1)) / (t * (t + 1)) for t in ends])
+    assert _descent(0.7, 9.0, T, "tight") == pytest.approx(by_hand, rel=1e-9)
+    assert _descent(0.7, 9.0, T, "tight") >= _descent(0.7, 9.0, T, "published") or T < 4
+    assert _descent(0.7, 9.0, 10**15, "tight") < 1e-13  # in no time
 
 
 def test_selection_is_a_needed_part():

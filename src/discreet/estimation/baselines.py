@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arguments import require_domain
 from ..domain import Domain
 from ..errors import InputError
 from ..factor import CliqueVector
@@ -17,7 +18,7 @@ from ..models.records import RandomState
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator, ExactCurator
 from .consistency import estimated_total, pooled
-from .field_learner import Array, FieldLearner, covering, on_cliques
+from .field_learner import Array, FieldLearner, as_cliques, covering, on_cliques
 from .likelihood import Field
 
 
@@ -44,7 +45,7 @@ def random_field(
     domain: Domain, cliques: Iterable[Iterable[str]], random_state: RandomState = None
 ) -> MarkovRandomField:
     """The paper's random estimator: potentials learned from random marginals, of no data at all ([BMSSHM17] §4.1)."""
-    field = Field(domain, covering(domain, cliques))
+    field = Field(require_domain(domain), covering(domain, as_cliques(cliques)))
     drawn = CliqueVector.random(domain, field.cliques, random_state)
     target = field.join({c: f.normalize().exp() for c, f in drawn.items()})
     theta = field.maximise(target, np.full(field.size, 1e-2)).theta

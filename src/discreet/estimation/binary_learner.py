@@ -19,7 +19,6 @@ from ..privacy.budget import Budget
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.parities import ParitySums, all_monomials
-from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
 from .binary_frank_wolfe import averaged_derivatives, features_of, maximal_first, regression_coefficients
 from .enumeration import MOST_COLUMNS
@@ -30,7 +29,8 @@ from .parity_support import candidates_again, standing_out
 from .plan import Plan
 from .planned_sums import PlannedSums, release_card
 from .release import Parities, release_gaussian, release_multiplicative_weights, release_perturbed_leader
-from .spin_measuring import SIZE_SHARE, size_and_rest
+from .spin_learning import check_choices, frank_wolfe_card, planned_size
+from .spin_measuring import size_and_rest
 
 Method = Literal["auto", "moments", "frank_wolfe", "maximal_monomials"]
 QueryRelease = Literal["gaussian", "multiplicative_weights", "perturbed_leader"]
@@ -86,16 +86,12 @@ class BinaryMRFLearner:
     def __post_init__(self) -> None:
         if type(self.order) is not int or self.order < 1:
             raise InputError(f"order must be a whole number of at least 1, got {self.order!r}")
-        if self.method not in METHODS:
-            raise InputError(f"method must be one of {', '.join(map(repr, METHODS))}, got {self.method!r}")
+        weight, most = self.min_weight, self.max_terms
+        check_choices(
+            self.method, self.variant, self.steps, self.width, weight, most=most, most_name="max_terms", methods=METHODS
+        )
         if self.release not in RELEASES:
             raise InputError(f"release must be one of {', '.join(map(repr, RELEASES))}, got {self.release!r}")
-        if self.width is not None and not self.width > 0:
-            raise InputError(f"width must be positive, got {self.width}")
-        if not self.min_weight >= 0:
-            raise InputError(f"min_weight must not be negative, got {self.min_weight}")
-        if self.max_terms is not None and (type(self.max_terms) is not int or self.max_terms < 0):
-            raise InputError(f"max_terms must be a whole number of at least 0, got {self.max_terms!r}")
 
     def _method(self, domain: Domain) -> str:
         check_binary(domain, "a binary Markov random field")
@@ -137,13 +133,7 @@ class BinaryMRFLearner:
             return Plan(
                 f"{method}, binary fields of order {self.order}", unit, budget, entries, notes, approximate_size
             )
-        for_size, rest = size_and_rest(budget, size_is_public=size_is_public)
-        planned = []
-        whole = 1.0
-        if for_size is not None:
-            whole = 1 - SIZE_SHARE / 100
-            noise = noise_of(plan_noise(Marginals(domain, [()]), unit, for_size).calls[0])
-            planned.append(PlannedSums((), 1, SIZE_SHARE / 100, noise, name="number of records"))
+        planned, rest, whole = planned_size(domain, unit, budget, size_is_public=size_is_public)
         if method == "moments":
             query = self._parities(domain)
             half = rest.split([1, 1])[0]
@@ -247,13 +237,7 @@ class BinaryMRFLearner:
         done = regress_spins(curator, budget, monomials, width, self.variant, self.steps)
         coefficients = regression_coefficients(domain, monomials, done.state)
         kept = {I: v for I, v in coefficients.items() if abs(v) >= self.min_weight / 2}
-        card = release_card(
-            curator.statement(),
-            [] if done.size is None else [done.size],
-            method=f"frank_wolfe, {self.variant}",
-            frank_wolfe_steps=done.steps,
-            width=width,
-        )
+        card = frank_wolfe_card(curator, done, f"frank_wolfe, {self.variant}", width)
         return BinaryMRF(self._largest(kept), domain, card)
 
     def _algorithm_5(self, curator: Curator, budget: Budget) -> BinaryMRF:

@@ -15,6 +15,7 @@ sensitivity. Two ways to bound what a person contributes:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -37,6 +38,7 @@ from ..privacy.unit import PrivacyUnit, Relation, Sensitivity
 from .collective import CollectiveField
 from .field_learner import FieldLearner, card_of
 from .naive import NaiveField
+from .network_arguments import as_measurements, check_curator, check_noise, check_plan
 from .noise_aware import NoiseAwareField
 from .plan import Plan, PlannedTable
 
@@ -103,8 +105,8 @@ class MarkovChain:
 
     def model(self, length: int) -> MarkovRandomField:
         """The distribution of sequences of this length, as a Markov random field with tied potentials."""
-        if length < 1:
-            raise InputError(f"a sequence has at least one state, got length={length}")
+        if type(length) is not int or length < 1:
+            raise InputError(f"length is a whole number of at least 1, got {length!r}")
         names = [f"x{t + 1}" for t in range(length)]
         domain = Domain(tuple(Attribute.categorical(n, self.states.labels) for n in names))
         shared = log_of(self.transitions)
@@ -119,11 +121,23 @@ class MarkovChain:
 
     def log_likelihood(self, counts: Any, floor: float = -20.0) -> float:
         """Mean log-likelihood of a step on public data, given as a table of steps before × after."""
-        table = np.asarray(counts, dtype=np.float64)
-        return float((table * self.step_scores(floor)).sum() / table.sum())
+        table, scores = np.asarray(counts, dtype=np.float64), self.step_scores(floor)
+        if table.shape != scores.shape or not table.sum() > 0:
+            raise InputError(
+                f"the table of steps has shape {scores.shape}, states and the start by states, and counts at least one "
+                f"step; got shape {table.shape}"
+            )
+        return float((table * scores).sum() / table.sum())
 
     def held_out(self, curator: Curator, share: Budget | None = None, *, floor: float = -8.0) -> float:
         """Mean log-likelihood of a step on the curator's private steps: clipped at ``floor``, noised, and paid for."""
+        check_curator(curator)
+        _check_persons(curator.unit)
+        if not -math.inf < floor < 0:
+            raise InputError(f"floor is a log-probability below 0, got {floor}")
+        after = curator.domain.project((AFTER,))[AFTER]
+        if after.labels != self.states.labels:
+            raise InputError(f"the chain is about the states {self.states.labels}, the steps about {after.labels}")
         scores = self.step_scores(floor)
         terms = np.stack([scores / -floor, np.ones_like(scores)], axis=-1)
         query = CellSums(curator.domain, STEPS, terms, grid=Fraction(1, 1024), label="log-likelihood and steps")
@@ -151,6 +165,7 @@ class ChainLearner:
     def __post_init__(self) -> None:
         if self.bound not in ("sample", "scale"):
             raise InputError(f"bound must be 'sample' or 'scale', got {self.bound!r}")
+        check_noise(self.noise)
         if self.method not in _METHODS:
             raise InputError(f"method must be one of {', '.join(map(repr, _METHODS))}; got {self.method!r}")
 
@@ -159,6 +174,8 @@ class ChainLearner:
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """What would be measured; ``approximate_size`` is the number of steps (or, for "scale", of people)."""
+        check_plan(domain, unit, budget)
+        _check_persons(unit)
         query = self.query(domain)
         (part,), (call,) = query.parts, plan_noise(query, unit, budget, noise=self.noise).calls
         drawn = noise_of(call)
@@ -166,11 +183,18 @@ class ChainLearner:
         table = PlannedTable(STEPS, part.cells, 1.0, noise, "Starts and transitions are one table.")
         return Plan(f"chain, {self.bound}", unit, budget, (table,), (), approximate_size)
 
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """The noisy table of steps."""
+        check_curator(curator)
+        _check_persons(curator.unit)
+        return curator.measure(self.query(curator.domain), share, noise=self.noise)
+
     def fit(self, curator: Curator, share: Budget | None = None) -> MarkovChain:
-        return self.estimate(curator.measure(self.query(curator.domain), share, noise=self.noise), curator.domain)
+        return self.estimate(self.measure(curator, share), curator.domain)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovChain:
         """From a table of steps that was measured before. Post-processing."""
+        measurements = as_measurements(measurements)
         whole = (domain or measurements.domain).project(STEPS)
         field = _METHODS[self.method]([STEPS]).estimate(measurements, whole)
         joint = field.marginal(STEPS).probabilities
@@ -178,3 +202,12 @@ class ChainLearner:
         rows = joint / joint.sum(axis=1, keepdims=True)
         card = {**card_of(f"chain, {self.method}", measurements), "bound": self.bound}
         return MarkovChain(after, rows[-1], rows[:-1], card)
+
+
+def _check_persons(unit: PrivacyUnit) -> None:
+    """A row of a table of steps is a move, and one visit is part of two of them: protecting rows protects nobody."""
+    if unit.column is None:
+        raise InputError(
+            "a table of steps is about people: give Curator(table, PrivacyUnit(column, max_rows=…), budget) with the "
+            "column that names the person; one row protects a single move only"
+        )

@@ -147,8 +147,10 @@ class CollectiveField(FieldLearner):
         super().__post_init__()
         if self.solver not in ("dual", "nlbp"):
             raise InputError(f"solver must be 'dual' or 'nlbp', got {self.solver!r}")
-        if self.iterations < 1:
-            raise InputError(f"iterations must be at least 1, got {self.iterations}")
+        if type(self.iterations) is not int or self.iterations < 1:
+            raise InputError(f"iterations must be a whole number of at least 1, got {self.iterations!r}")
+        if self.damping is not None and not (isinstance(self.damping, int | float) and 0 < self.damping <= 1):
+            raise InputError(f"damping lies in (0, 1], or is None to decrease by itself; got {self.damping!r}")
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         tables = NoisyTables.of(field, measurements)

@@ -47,9 +47,15 @@ def consistent(measurements: Measurements | Iterable[Measurement]) -> Estimates:
     if not tables:
         return {}
     items = Measurements(measurements)
-    lattice = _Lattice(items.domain, tables)
+    made = reconciled(items.domain, tables)
+    return {c: t for c, t in made.items() if c in set(items.cliques)}
+
+
+def reconciled(domain: Domain, tables: Estimates) -> Estimates:
+    """The same for tables with their variances, whatever they are: the map is linear in the tables."""
+    lattice = _Lattice(domain, tables)
     lattice.agree()
-    return {t.clique: (t.values, lattice.variance(t)) for t in lattice.tables if t.clique in set(items.cliques)}
+    return {t.clique: (t.values, lattice.variance(t)) for t in lattice.tables}
 
 
 def estimated_total(measurements: Measurements | Iterable[Measurement], least: float = 1.0) -> float:

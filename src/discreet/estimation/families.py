@@ -17,7 +17,8 @@ from ..measurement import Measurement, Measurements
 from ..models.bayesian import BayesianNetwork
 from .graph_input import Graph, Parents, parents_of
 from .network_arguments import TooLarge, check_limits
-from .plan import HOPELESS, mean_absolute
+from .plan import HOPELESS
+from .plan_curve import mean_absolute
 
 Array = NDArray[np.float64]
 LARGEST_FAMILY = 1_000_000

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import require_domain
 from ..domain import Clique, Domain
 from ..errors import InputError
 from ..graph import DEFAULT_MEMORY_LIMIT
@@ -22,11 +23,33 @@ from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
 from .consistency import Estimates
 from .likelihood import Field, Inference
+from .network_arguments import as_measurements, check_curator, check_noise, check_plan
 from .plan import Plan, PlannedTable, advice
 from .shares import allocate
 
 Array = NDArray[np.float64]
 Shares = Literal["size", "equal"]
+
+
+def as_cliques(given: object) -> tuple[tuple[str, ...], ...]:
+    """Groups of column names as tuples; a lone name is a group of one."""
+    example = 'such as [("age", "work"), ("work", "income")]'
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"cliques are a list of groups of column names, {example}; got a {type(given).__name__}")
+    out = []
+    for clique in given:
+        names = (clique,) if isinstance(clique, str) else tuple(clique) if isinstance(clique, Iterable) else None
+        if names is None or not all(isinstance(n, str) for n in names):
+            raise InputError(f"a clique is a group of column names, {example}; got a {type(clique).__name__}")
+        out.append(names)
+    return tuple(out)
+
+
+def positive(name: str, value: object) -> None:
+    """Refuse what is no positive number."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < float(value) < float("inf"):  # type: ignore[arg-type]
+        raise InputError(f"{name} must be a positive number, got {value!r}")
 
 
 def covering(domain: Domain, cliques: Iterable[Iterable[str]]) -> tuple[Clique, ...]:
@@ -71,9 +94,14 @@ class FieldLearner(ABC):
     method: ClassVar[str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cliques", tuple((c,) if isinstance(c, str) else tuple(c) for c in self.cliques))
+        object.__setattr__(self, "cliques", as_cliques(self.cliques))
+        check_noise(self.noise)
         if self.shares not in ("size", "equal"):
             raise InputError(f"shares must be 'size' or 'equal', got {self.shares!r}")
+        if self.inference not in ("auto", "exact", "loopy"):
+            raise InputError(f"inference must be 'auto', 'exact' or 'loopy', got {self.inference!r}")
+        if type(self.memory_limit) is not int or self.memory_limit < 1:
+            raise InputError(f"memory_limit is a number of bytes, got {self.memory_limit!r}")
 
     def query(self, domain: Domain) -> Marginals:
         """The tables that are asked for: the maximal cliques."""
@@ -81,6 +109,7 @@ class FieldLearner(ABC):
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """What would be measured, with which share and noise. No rows are needed."""
+        check_plan(domain, unit, budget)
         query = self.query(domain)
         weights, noise, why = self._weights(query, unit, budget)
         drawn = plan_noise(query, unit, budget, noise=noise, weights=weights)
@@ -94,6 +123,7 @@ class FieldLearner(ABC):
 
     def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
         """Ask the curator for the tables. Any learner of this kind can work with the answer."""
+        check_curator(curator)
         query = self.query(curator.domain)
         budget = share or curator.remaining or curator.budget
         weights, noise, _ = self._weights(query, curator.unit, budget)
@@ -108,7 +138,8 @@ class FieldLearner(ABC):
 
         Every clique of the model must lie in a measured one; further tables, public ones too, are made use of.
         """
-        whole = domain or measurements.domain
+        measurements = as_measurements(measurements)
+        whole = measurements.domain if domain is None else require_domain(domain)
         field = Field(whole, covering(whole, self.cliques), inference=self.inference, memory_limit=self.memory_limit)
         theta, facts = self._solve(field, measurements)
         card = {**card_of(self.method, measurements), "inference": field.inference, **facts}

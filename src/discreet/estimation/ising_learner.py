@@ -196,7 +196,7 @@ class IsingLearner:
             size = np.sort(np.abs(A[np.triu_indices(len(A), 1)]))[::-1]
             cut = size[self.max_edges] if self.max_edges < len(size) else 0.0
             A = np.where(np.abs(A) > cut, A, 0.0)
-        return IsingModel(A, theta, domain, frank_wolfe_card(curator, done, self.variant, width))
+        return IsingModel(A, theta, domain, frank_wolfe_card(curator, done, f"frank_wolfe, {self.variant}", width))
 
     def _frank_wolfe_plan(
         self, domain: Domain, unit: PrivacyUnit, budget: Budget, size: float | None, size_is_public: bool

@@ -90,6 +90,18 @@ class Field:
         exact = self._engine.calibrate(tables)
         return float(exact.log_partition), self.join({c: exact.probabilities(c) for c in self.cliques})
 
+    def marginals(self, thetas: Array) -> Array:
+        """μ of several vectors at once, a row each."""
+        if self._engine is None:
+            return np.stack([self(theta)[1] for theta in thetas])
+        self.runs += len(thetas)
+        tables = {
+            c: thetas[:, a:b].reshape(-1, *s)
+            for c, s, (a, b) in zip(self.cliques, self.shapes, self.bounds, strict=True)
+        }
+        exact = self._engine.calibrate(tables)
+        return np.concatenate([exact.probabilities(c).reshape(len(thetas), -1) for c in self.cliques], axis=1)
+
     def uniform(self) -> Array:
         """The marginals of θ = 0."""
         return np.repeat(1.0 / np.array(self.sizes), self.sizes)

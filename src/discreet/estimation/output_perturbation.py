@@ -6,6 +6,10 @@ clique's part is the difference of two distributions); replacing one adds s(x) �
 θ̂ moves by at most **√(2|C|)/Λ** in L2, and √d times that in L1 for d parameters. The penalty Λ is on the sum, so the
 number of records is not needed. The numerical minimiser is within ‖∇F‖/Λ of θ̂, which is checked before it is used.
 
+How long the minimisation takes depends on the exact counts, and cannot be bounded without them: the guarantee is about
+what is released, so let nobody time the curator. (The learners that add noise to tables count rows and do everything
+else with noisy tables; this one, and the reading of rows as such, are the only places where time depends on data.)
+
 For comparison only: √d and the worst case over all data cost far more than noise on the tables.
 """
 
@@ -28,8 +32,9 @@ from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Part, Query
 from ..privacy.unit import PrivacyUnit, Relation, Sensitivity
-from .field_learner import Array, card_of, covering, maximal
+from .field_learner import Array, as_cliques, card_of, covering, maximal, positive
 from .likelihood import Field
+from .network_arguments import as_measurements, check_curator, check_noise, check_plan
 from .plan import Plan, PlannedTable
 
 GRID = 2**20
@@ -99,14 +104,15 @@ class OutputPerturbation:
     method: ClassVar[str] = "output_perturbation"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cliques", tuple(tuple(c) for c in self.cliques))
-        if not 0 < self.strength < math.inf:
-            raise InputError(f"strength must be positive, got strength={self.strength}")
+        object.__setattr__(self, "cliques", as_cliques(self.cliques))
+        positive("strength", self.strength)
+        check_noise(self.noise)
 
     def query(self, domain: Domain) -> PenalisedFit:
         return PenalisedFit(domain, self.cliques, self.strength)
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+        check_plan(domain, unit, budget)
         query = self.query(domain)
         (part,), (call,) = query.parts, plan_noise(query, unit, budget, noise=self.noise).calls
         drawn = noise_of(call)
@@ -115,11 +121,16 @@ class OutputPerturbation:
         return Plan(self.method, unit, budget, (table,), (), approximate_size)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
-        measured = curator.measure(self.query(curator.domain), share, noise=self.noise)
-        return self.estimate(measured, curator.domain)
+        return self.estimate(self.measure(curator, share), curator.domain)
+
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """The noisy log potentials."""
+        check_curator(curator)
+        return curator.measure(self.query(curator.domain), share, noise=self.noise)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The model from the noisy potentials that :meth:`fit` measured; other tables are of no use to it."""
+        measurements = as_measurements(measurements)
         whole = domain or measurements.domain
         field = self.query(whole).field
         found = [m for m in measurements if m.clique is None and m.counts.shape == (field.size,)]

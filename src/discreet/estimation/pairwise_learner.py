@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ from .pairwise_frank_wolfe import Vertices, regress_levels, weights_of
 from .plan import Plan, PlannedTable
 from .planned_sums import PlannedSums, release_card
 from .projection import project_table
+from .spin_learning import Method, check_choices, frank_wolfe_card
 
 Array = NDArray[np.float64]
 Tables = dict[Clique, tuple[Array, float]]
@@ -65,7 +66,7 @@ class PairwiseLearner:
         says.
     """
 
-    method: Literal["auto", "moments", "frank_wolfe"] = "auto"
+    method: Method = "auto"
     max_edges: int | None = None
     min_weight: float = 0.0
     width: float | None = None
@@ -75,12 +76,9 @@ class PairwiseLearner:
     memory_limit: int = TREE_BYTES
 
     def __post_init__(self) -> None:
-        if self.method not in ("auto", "moments", "frank_wolfe"):
-            raise InputError(f"method must be 'auto', 'moments' or 'frank_wolfe', got {self.method!r}")
+        check_choices(self.method, self.variant, self.steps, self.width, self.min_weight, most=self.max_edges)
         if self.vertices not in ("coordinate", "group"):
             raise InputError(f"vertices must be 'coordinate' or 'group', got {self.vertices!r}")
-        if self.max_edges is not None and (type(self.max_edges) is not int or self.max_edges < 0):
-            raise InputError(f"max_edges must be a whole number of at least 0, got {self.max_edges!r}")
 
     def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
         """What will be asked, before a row is read."""
@@ -131,13 +129,7 @@ class PairwiseLearner:
         W, Theta = weights_of(domain, done.state)
         size = {pair: float(np.abs(table).max()) for pair, table in W.items()}
         kept = sorted((pair for pair in W if size[pair] >= self.min_weight / 2), key=lambda pair: -size[pair])
-        card = release_card(
-            curator.statement(),
-            [] if done.size is None else [done.size],
-            method=f"frank_wolfe, {self.variant}, {self.vertices} vertices",
-            frank_wolfe_steps=done.steps,
-            width=width,
-        )
+        card = frank_wolfe_card(curator, done, f"frank_wolfe, {self.variant}, {self.vertices} vertices", width)
         return PairwiseModel({pair: W[pair] for pair in kept[: self.max_edges]}, Theta, domain, card)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> PairwiseModel:
@@ -170,8 +162,9 @@ class PairwiseLearner:
         x = 3.0 if generous else math.log(max(len(pairs), 2)) + 2
         keep = statistic > freedom + 2 * np.sqrt(freedom * x) + 2 * x
         bounded = self.max_edges is not None or self.min_weight > 0
-        # Half of all χ² lie below the median, some r − 2/3.
-        if not bounded and mostly_real(statistic < freedom - 2 / 3, 0.5):
+        # Half of all χ² lie below the median, some r − 2/3. If clearly fewer than a quarter of the pairs that do not
+        # stand out do, most of them are real too, and leaving them out would cost more than it saves.
+        if not bounded and mostly_real((statistic < freedom - 2 / 3)[~keep], 0.5):
             keep[:] = True
         if generous and not bounded:
             return [pair for pair, kept in zip(pairs, keep, strict=True) if kept]

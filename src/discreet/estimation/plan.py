@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +12,7 @@ from ..measurement import Noise
 from ..privacy.budget import Budget
 from ..privacy.unit import PrivacyUnit
 from .network_arguments import checked_size
+from .plan_curve import ErrorCurve, error_curve, mean_absolute
 
 HOPELESS = 2.0
 """Expected L1 distance from which on a table tells next to nothing: no two distributions are further apart."""
@@ -43,11 +43,6 @@ class PlannedTable:
     def relative_error(self, size: float) -> float:
         """Expected L1 distance between the noisy and the exact distribution, before anything is done about it."""
         return self.expected_error / size
-
-
-def mean_absolute(noise: Noise) -> float:
-    """E|noise|: √(2/π)·σ for Gaussian noise, σ/√2 for Laplace noise, but for the effect of whole numbers."""
-    return noise.standard_deviation * (math.sqrt(2 / math.pi) if noise.kind == "gaussian" else math.sqrt(0.5))
 
 
 @dataclass(frozen=True)
@@ -93,6 +88,10 @@ class Plan:
         """The same plan with notes on what noise will dominate. ``capped``: tables whose share was limited because they
         are too large for the data; ``way_out``: what else can be done about these."""
         return replace(self, notes=(*self.notes, *_cautions(self, set(capped), way_out)))
+
+    def curve(self, amounts: Sequence[float] | None = None) -> ErrorCurve:
+        """Expected error at other totals (ε, or ρ): ``print(plan.curve())``, ``plan.curve([0.5, 1, 2]).plot()``."""
+        return error_curve([(t.cells, t.noise) for t in self.tables], self.budget, self.approximate_size, amounts)
 
     def to_dict(self) -> dict[str, Any]:
         return {

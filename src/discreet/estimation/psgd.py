@@ -16,14 +16,17 @@ import numpy as np
 
 from ..domain import Domain
 from ..errors import InputError
+from ..measurement import Noise
 from ..models.markov import MarkovRandomField
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator
-from ..privacy.descent import sampled_rounds
+from ..privacy.descent import multiplier_for, noise_scale, sampled_rounds
 from ..privacy.query import Part, Query
-from ..privacy.unit import Relation, Sensitivity
-from .field_learner import Array, covering, maximal
+from ..privacy.unit import PrivacyUnit, Relation, Sensitivity, as_probability
+from .field_learner import Array, as_cliques, covering, maximal, positive
 from .likelihood import Field
+from .network_arguments import check_curator, check_plan
+from .plan import Plan, PlannedTable
 
 MARGINAL_UNITS = 2**16
 WEIGHT_UNITS = 2**10
@@ -104,30 +107,54 @@ class PrivateDescent:
     method: ClassVar[str] = "psgd"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cliques", tuple(tuple(c) for c in self.cliques))
+        object.__setattr__(self, "cliques", as_cliques(self.cliques))
         for name in ("approximate_size", "learning_rate"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} must be positive, got {name}={getattr(self, name)}")
+            positive(name, getattr(self, name))
+        as_probability(self.rate)
         if type(self.rounds) is not int or self.rounds < 1:
             raise InputError(f"rounds must be a whole number of at least 1, got {self.rounds}")
-        if self.clip is not None and not 0 < self.clip < math.inf:
-            raise InputError(f"clip must be positive, or None, got {self.clip}")
-        if not 0 <= self.penalty < math.inf:
-            raise InputError(f"penalty must not be negative, got {self.penalty}")
+        if self.clip is not None:
+            positive("clip", self.clip)
+        if self.penalty != 0:
+            positive("penalty", self.penalty)
+
+    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+        """The noise of one round, in records, and what is asked for in all. No rows are needed.
+
+        The mean of all rounds is what moves θ, so the error shown is that of one round by √rounds.
+        """
+        check_plan(domain, unit, budget)
+        field, radius = self._field(domain)
+        multiplier = multiplier_for(unit, budget, self.rate, self.rounds)
+        noise_scale(ClippedGradients(field, field.uniform(), radius), unit, multiplier)
+        sensitivity = radius * unit.max_rows
+        noise = Noise("gaussian", multiplier * sensitivity / float(as_probability(self.rate)) / math.sqrt(self.rounds))
+        why = (
+            f"{self.rounds} rounds on samples of {float(as_probability(self.rate)):.3g} of the records; noise of "
+            f"{multiplier:.3g} times the norm {radius:.3g} to which gradients are clipped. The standard deviation is "
+            "that of the mean of all rounds, in records."
+        )
+        table = PlannedTable(domain.names, field.size, 1.0, noise, why)
+        return Plan(self.method, unit, budget, (table,), (), approximate_size or self.approximate_size)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
-        domain: Domain = curator.domain
-        field = Field(domain, maximal(covering(domain, self.cliques)), inference="exact")
-        radius = math.sqrt(2 * len(field.cliques)) if self.clip is None else self.clip
+        check_curator(curator)
+        field, radius = self._field(curator.domain)
+        # A grid too coarse for the noise is refused here, before anything is paid.
+        self.plan(curator.domain, curator.unit, share or curator.remaining or curator.budget)
         multiplier, one_round = sampled_rounds(curator, share, self.rate, self.rounds)
         theta = np.zeros(field.size)
         average = np.zeros(field.size)
         for k in range(self.rounds):
             query = ClippedGradients(field, field(theta)[1], radius)
-            gradient = one_round(query) / (self.rate * self.approximate_size)
+            gradient = one_round(query) / (float(as_probability(self.rate)) * self.approximate_size)
             theta = theta + self.learning_rate * (gradient - self.penalty * theta)
             if k >= self.rounds // 2:  # the mean of the second half: noise averages out
                 average += theta
         average /= self.rounds - self.rounds // 2
         card = {**curator.statement(), "method": self.method, "noise": ["gaussian"], "noise_multiplier": multiplier}
-        return MarkovRandomField(domain, field.potentials(average), card)
+        return MarkovRandomField(curator.domain, field.potentials(average), card)
+
+    def _field(self, domain: Domain) -> tuple[Field, float]:
+        field = Field(domain, maximal(covering(domain, self.cliques)), inference="exact")
+        return field, math.sqrt(2 * len(field.cliques)) if self.clip is None else self.clip

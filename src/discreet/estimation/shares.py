@@ -32,7 +32,7 @@ from ..privacy.budget import Budget, PureDP
 from ..privacy.calibration import NoiseChoice, NoisePlan, noise_of, plan_noise
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
-from .plan import mean_absolute
+from .plan_curve import mean_absolute
 
 NoiseKind = Literal["laplace", "gaussian"]
 RECORDS_A_CELL = 3

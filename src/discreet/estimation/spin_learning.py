@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from ..domain import Domain
@@ -13,7 +13,6 @@ from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
-from .frank_wolfe import Variant
 from .ising_frank_wolfe import Regressions
 from .plan import Plan
 from .planned_sums import PlannedSums, release_card
@@ -40,10 +39,11 @@ def check_choices(
     *,
     most: int | None = None,
     most_name: str = "max_edges",
+    methods: Sequence[str] = _METHODS,
 ) -> None:
     """What every learner of a Markov random field may be told; ``most`` bounds its edges or terms."""
-    if method not in _METHODS:
-        raise InputError(f"method must be {', '.join(map(repr, _METHODS[:-1]))} or {_METHODS[-1]!r}, got {method!r}")
+    if method not in methods:
+        raise InputError(f"method must be {', '.join(map(repr, methods[:-1]))} or {methods[-1]!r}, got {method!r}")
     check_steps(variant, steps)
     if width is not None and not 0 < width < float("inf"):
         raise InputError(f"width must be positive and finite, got {width}")
@@ -85,11 +85,9 @@ def selection_plan(
     return Plan(method, unit, budget, tuple(entries), (note,), size)
 
 
-def frank_wolfe_card(curator: Curator, done: Regressions, variant: Variant, width: float) -> dict[str, Any]:
+def frank_wolfe_card(curator: Curator, done: Regressions, method: str, width: float, **facts: Any) -> dict[str, Any]:
+    """Of a model from regressions, and whatever else there is to say."""
+    measured = [] if done.size is None else [done.size]
     return release_card(
-        curator.statement(),
-        [] if done.size is None else [done.size],
-        method=f"frank_wolfe, {variant}",
-        frank_wolfe_steps=done.steps,
-        width=width,
+        curator.statement(), measured, method=method, frank_wolfe_steps=done.steps, width=width, **facts
     )

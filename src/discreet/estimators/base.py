@@ -82,24 +82,27 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 def as_numbers(X: Any) -> NDArray[np.float64]:
     """A table of numbers. Its form may be refused; its values may not: what is not a number becomes NaN.
 
-    The form is the container, its dtype and its width. (The dtype of a list is a matter of its values.)
+    The form is the container, its dtype and its width; which way a number is read is decided by the form alone, never
+    by what stands in another row. (A list whose rows differ in width is refused, and so its form is a matter of its
+    rows: give arrays or frames of private data.)
     """
     if hasattr(X, "tocsr") or hasattr(X, "todense"):
         raise InputError("sparse matrices are not supported: X must be dense, e.g. X.toarray()")
     dtype = getattr(X, "dtype", None)
     if dtype is not None and getattr(dtype, "kind", "") == "c":
         raise InputError("Complex data not supported: X must hold real numbers")
-    width = _width(X)
-    try:
-        numbers = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+        numbers = _cast(X)
+    elif hasattr(X, "dtypes") and hasattr(X, "iloc"):  # pandas: a column at a time, by its type
+        columns = [_column(X.iloc[:, i]) for i in range(X.shape[1])]
+        numbers = np.stack(columns, axis=1) if columns else np.empty((len(X), 0))
+    else:
         rows = np.asarray(X, dtype=object)
+        if rows.ndim == 1 and not rows.size:
+            raise InputError("X has no rows and no columns; give an array of shape (0, features), which says how many")
         if rows.ndim != 2:
-            raise InputError(_SHAPE) from None
-        numbers = np.array([[_number(x) for x in row] for row in rows], dtype=np.float64)
-        numbers = numbers.reshape(len(rows), rows.shape[1])
-    if numbers.size == 0 and numbers.ndim == 1 and width is None:
-        raise InputError("X has no rows and no columns; give an array of shape (0, features), which says how many")
+            raise InputError(f"{_SHAPE} Reshape your data: one row a record, one column a feature")
+        numbers = np.array([[_number(x) for x in row] for row in rows], dtype=np.float64).reshape(rows.shape)
     if numbers.ndim != 2:
         raise InputError(f"{_SHAPE} Reshape your data: one row a record, one column a feature")
     if numbers.shape[1] == 0:
@@ -110,14 +113,24 @@ def as_numbers(X: Any) -> NDArray[np.float64]:
 _SHAPE = "Expected 2D array: X must have one row a record and one column a feature."
 
 
-def _width(X: Any) -> int | None:
-    shape = getattr(X, "shape", None)
-    return int(shape[1]) if shape is not None and len(shape) == 2 else None
+def _cast(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers as 64-bit ones, without a warning: a number that does not fit is an infinite one."""
+    with np.errstate(all="ignore"):
+        return values.astype(np.float64)
+
+
+def _column(values: Any) -> NDArray[np.float64]:
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
+        return _cast(values.to_numpy())
+    return np.array([_number(x) for x in values], dtype=np.float64)
 
 
 def _number(x: Any) -> float:
+    if isinstance(x, np.datetime64 | np.timedelta64 | np.complexfloating):
+        return float("nan")
     try:
-        return float(x)
+        with np.errstate(all="ignore"):
+            return float(x)
     except Exception:  # whatever a value does, it must not show
         return float("nan")
 
@@ -125,14 +138,20 @@ def _number(x: Any) -> float:
 def as_codes(y: Any, classes: Sequence[Any]) -> NDArray[np.uint16]:
     """The position of each label among the public classes; one more for a label that is none of them.
 
-    Only the form is refused: labels of a dtype in which no class can be.
+    Only the form is refused: labels of a dtype in which no class can be. A list is read entry by entry, so a list of
+    one-element lists holds no class; a column vector is an array or a frame.
     """
     dtype = getattr(y, "dtype", None)
     kind = getattr(dtype, "kind", "O")
     words = [isinstance(c, str | bytes) for c in classes]
     if (kind in "US" and not any(words)) or (kind in "biuf" and all(words)):
         raise InputError(f"y is of type {dtype}, and none of the public classes {tuple(classes)} is; set classes=")
-    labels = np.asarray(y) if kind in "biufUS" else np.asarray(y, dtype=object)
+    if isinstance(y, list | tuple):  # NumPy would let one entry decide the shape of all
+        labels: NDArray[Any] = np.empty(len(y), dtype=object)
+        for i, label in enumerate(y):
+            labels[i] = label
+    else:
+        labels = np.asarray(y) if kind in "biufUS" else np.asarray(y, dtype=object)
     if labels.ndim == 2 and labels.shape[1] == 1:
         text = "A column-vector y was passed when a 1d array was expected; it is read as y.ravel()"
         warnings.warn(text, DataConversionWarning, stacklevel=4)

@@ -26,7 +26,8 @@ from .base import PrivateEstimator, as_budget, as_codes
 class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Sparse logistic regression under differential privacy: Frank–Wolfe on the ℓ1 ball of this radius.
 
-    Every fit spends the whole budget; a second fit spends it again, and warns. What a row holds never makes a fit fail:
+    Every fit spends the whole budget; a second fit spends it again, and warns. ``score`` and ``predict`` are for public
+    rows: what they say of private ones is not paid for. What a row holds never makes a fit fail:
     numbers are clipped to [−bound, bound], what is not a number counts as 0, and a record whose label is none of the
     public classes is left out. Only the form of X and y (columns, types) is refused.
 
@@ -147,7 +148,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
 
     def _scaled(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """In units of the bound, with 0 for what is not a number."""
-        return np.where(np.isnan(numbers), 0.0, numbers) / self.bound
+        with np.errstate(all="ignore"):  # a warning would be about a value
+            return np.where(np.isnan(numbers), 0.0, numbers) / self.bound
 
     def _classes(self) -> tuple[Any, Any]:
         if self.classes is None:

@@ -265,6 +265,7 @@ class Curator(Account):
         """Run a learner on each of ``blocks`` random blocks, inside, and let out only what a private vote releases.
 
         The learner gets an :class:`ExactCurator` of its block and returns a word (None, or failing, is an abstention).
+        It must be a function of its block alone: nothing may be remembered from one call to the next.
         One unit is in one block and changes at most one vote. With public ``candidates`` the winner is selected
         privately under the share's notion (votes for anything else are abstentions); without, the share is (ε, δ) and
         outcomes are released by a thresholded histogram [001 Lemma 6.1, with the constants of its proof corrected].

@@ -28,7 +28,7 @@ from .budget import ZCDP, Amount, ApproxDP, Budget
 from .curator import Curator
 from .mechanisms import NoiseCall
 from .query import Query
-from .unit import as_probability
+from .unit import PrivacyUnit, as_probability
 
 LEAST_SCALE = 2.0**10
 _SAFE = 1 + 1e-6
@@ -49,6 +49,24 @@ def noise_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> 
     return float(found) * _SAFE
 
 
+def multiplier_for(unit: PrivacyUnit, budget: Budget, rate: Amount, rounds: int) -> float:
+    """The noise multiplier of ``rounds`` sampled rounds, from public things only; refuses what is not accounted for."""
+    if unit.relation != "add-remove":
+        raise InputError("sampled rounds are accounted for under add-remove only; use another method for replace-one")
+    if not isinstance(budget, ApproxDP):
+        raise BudgetError(f"sampled rounds need a δ: give the budget as ApproxDP(ε, δ) instead of {budget}")
+    return noise_multiplier(float(budget.epsilon), float(budget.delta), float(as_probability(rate)), rounds)
+
+
+def noise_scale(query: Query, unit: PrivacyUnit, multiplier: float) -> float:
+    """The standard deviation of a round's noise, in grid units; a grid too coarse for it is refused."""
+    (part,), (sensitivity,) = query.parts, query.sensitivity(unit)
+    scale = math.nextafter(multiplier * math.sqrt(sensitivity.l2_squared) * _SAFE, math.inf)
+    if scale < LEAST_SCALE:
+        raise InputError(f"the grid of {part.label!r} is too coarse for its noise; make it finer")
+    return scale
+
+
 def sampled_rounds(
     curator: Curator, share: Budget | None, rate: Amount, rounds: int
 ) -> tuple[float, Callable[[Query], NDArray[np.float64]]]:
@@ -57,14 +75,10 @@ def sampled_rounds(
     Every query must have one part and the L2 sensitivity for which its noise is scaled; a round more than was paid for
     is refused.
     """
-    if curator.unit.relation != "add-remove":
-        raise InputError("sampled rounds are accounted for under add-remove only; use another method for replace-one")
     budget = curator._share(share)
-    if not isinstance(budget, ApproxDP):
-        raise BudgetError(f"sampled rounds need a δ: give the budget as ApproxDP(ε, δ) instead of {budget}")
+    multiplier = multiplier_for(curator.unit, budget, rate, rounds)
     q = as_probability(rate)
-    multiplier = noise_multiplier(float(budget.epsilon), float(budget.delta), float(q), rounds)
-    cost = Cost.approx(budget.epsilon, budget.delta)
+    cost = Cost.of(budget)
     curator._check((cost,))
     step = {"query": "subsample", "rate": str(q), "rounds": rounds, "noise": "gaussian", "share": budget.to_dict()}
     curator._spend((cost,), step)
@@ -79,9 +93,7 @@ def sampled_rounds(
                 raise BudgetError(f"{rounds} rounds were paid for, and all of them are done")
             left[0] -= 1
         (part,), (sensitivity,) = query.parts, query.sensitivity(curator.unit)
-        scale = math.nextafter(multiplier * math.sqrt(sensitivity.l2_squared) * _SAFE, math.inf)
-        if scale < LEAST_SCALE:
-            raise InputError(f"the grid of {part.label!r} is too coarse for its noise; make it finer")
+        scale = noise_scale(query, curator.unit, multiplier)
         (total,) = curator._rows.sample(q, curator._gateway.secret()).sum(query)
         noisy = inside.add_noise(NoiseCall("gaussian", scale, sensitivity), total.reshape(part.shape))
         return np.asarray(noisy * float(part.grid), dtype=np.float64)

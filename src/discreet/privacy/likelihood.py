@@ -61,5 +61,6 @@ class LogLikelihood(Query):
         for clique, table in self._tables:
             value += table[tuple(batch[name] for name in clique)]
         low = float(self.floor)
+        value = np.where(np.isnan(value), low, value)
         units = np.rint(np.clip(value, low, 0.0) * (UNITS / -low)).astype(np.int64)
         return np.array([units.sum()]), np.array([records], dtype=np.int64)

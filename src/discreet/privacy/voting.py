@@ -2,6 +2,10 @@
 
 A unit goes to one block by its own coin (or its person's), so it changes at most one block's vote, under add-remove and
 under replace-one (there the old and the new value can be taken to share a coin), however many rows a person has.
+
+This holds for learners that are functions of their block alone. A learner that remembers something from one call to the
+next (a cache, a warm start, a random generator that all calls share) lets one unit change many votes, and nobody can
+protect its outcome.
 """
 
 from __future__ import annotations

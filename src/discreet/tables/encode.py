@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -68,14 +69,17 @@ def _persons(values: Any) -> tuple[NDArray[np.int64], Persons]:
 
 
 def digest_of(person: Any) -> bytes | None:
-    """128 bits of identity: a digest of what the identifier spells."""
-    return None if person is None else hashlib.blake2b(_spelling(person), digest_size=16).digest()
+    """128 bits of identity: a digest of what the identifier spells. None, nobody, for one that cannot be spelled:
+    strangers that share a spelling would be one unit, and one of them could choose which rows of the others count.
+    """
+    spelling = None if person is None else _spelling(person)
+    return None if spelling is None else hashlib.blake2b(spelling, digest_size=16).digest()
 
 
-def _spelling(person: Any) -> bytes:
-    if isinstance(person, float) and person.is_integer():
-        person = int(person)  # frames turn whole numbers with gaps into floats
+def _spelling(person: Any) -> bytes | None:
     try:
+        if isinstance(person, float | Decimal) and person == int(person):
+            person = int(person)  # frames turn whole numbers with gaps into floats, databases into decimals
         return level_text(person).encode("utf-8", "surrogatepass")
     except Exception:  # spelling runs code of the value's own, which may raise anything
-        return type(person).__name__.encode()
+        return None

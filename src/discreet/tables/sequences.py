@@ -7,8 +7,9 @@ it sees rows.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,9 @@ def steps(
     states:
         The states, public knowledge. ``state`` names the column when it is called otherwise.
     person, time:
-        Whose row it is (a composite key for a person-day), and when.
+        Whose row it is (a composite key for a person-day), and when: numbers, dates or words that sort. Numbers are
+        compared as 64-bit floats, so whole numbers beyond 2⁵³ may tie (nanoseconds since 1970: to 256 of them); rows
+        of a person at the same time are put in the order of their states.
     sequence:
         A column that cuts a person's rows into several sequences, each with a start of its own (hours of a day).
     null:
@@ -64,6 +67,11 @@ def steps(
     largest:
         The largest number of steps that a person is taken to have.
     """
+    if not isinstance(states, Attribute):
+        raise InputError(
+            "states is an Attribute, such as Attribute.categorical('room', ['hall', 'desk']); "
+            f"got {type(states).__name__}"
+        )
     if isinstance(largest, bool) or not isinstance(largest, int) or largest < 1:
         raise InputError(f"largest must be a whole number of at least 1, got {largest!r}")
     own = state or states.name
@@ -103,21 +111,47 @@ def _order(values: Any, kept: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _sort_key(value: Any) -> tuple[int, Any]:
-    """Nulls, then numbers (also spelled out), then dates, then words."""
-    if value is None:
-        return (0, 0)
-    if isinstance(value, str):
-        try:
-            number = float(value)
-            return (1, int(value) if number.is_integer() and value.strip().lstrip("+-").isdecimal() else number)
-        except ValueError:
-            return (3, value)
-    if isinstance(value, int | float):
-        return (1, value)
-    if isinstance(value, np.datetime64 | date):
-        moment: Any = value
-        return (2, str(moment) if getattr(moment, "tzinfo", None) else str(np.datetime64(moment, "ns")))
+    """Nulls, then numbers (also spelled out) and durations, then dates, then words. Each kind is totally ordered.
+
+    Whole numbers are compared as 64-bit floats, because that is what a frame makes of all of them as soon as one is
+    missing: beyond 2⁵³ neighbours tie, whether or not somebody's time is missing. Not a number is a null, for it
+    compares with nothing and would leave the order of all others to chance.
+    """
     try:
-        return (3, str(value))
-    except Exception:  # spelling runs code of the value's own
-        return (3, type(value).__name__)
+        if isinstance(value, np.timedelta64 | timedelta):
+            return _number_key(value / np.timedelta64(1, "s"))
+        if isinstance(value, np.datetime64 | date):
+            return (2, _moment(value))
+        if isinstance(value, str):
+            key = _number_key(value)
+            return key if key[0] else (3, value)  # the word "nan" is a word
+        return (0, 0.0) if value is None else _number_key(value)
+    except Exception:  # reading and spelling a value runs code of its own, which may raise anything
+        return (3, _spelled(value))
+
+
+def _spelled(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:
+        return type(value).__name__
+
+
+def _number_key(value: Any) -> tuple[int, float]:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    return (0, 0.0) if math.isnan(number) else (1, number)
+
+
+def _moment(value: Any) -> tuple[int, int]:
+    """Microseconds since 1970 (in UTC, when it says where it was taken) and nanoseconds beyond them."""
+    if isinstance(value, np.datetime64):
+        whole = value.astype("datetime64[us]")
+        finer = 0 if np.isnat(value) else int((value - whole) / np.timedelta64(1, "ns"))
+        return int(whole.astype(np.int64)), finer
+    if not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    since = value.replace(tzinfo=None) - datetime(1970, 1, 1) - (value.utcoffset() or timedelta())
+    return since // timedelta(microseconds=1), getattr(value, "nanosecond", 0)

@@ -43,15 +43,18 @@ LAST_SHARE = 10
 
 
 def _measures_all(columns: int, budget: Budget) -> bool:
-    """Whether noise on all pairs hides less than selections do; from public numbers."""
+    """Whether noise on all pairs hides less than selections do; from public numbers.
+
+    Noise on all pairs must stay below half of what an edge causes, noise on scores below all of it: hence the 2.
+    """
     pairs = columns * (columns - 1) / 2
     if pairs <= columns:
         return True
     part = ROUND_SHARES[0] / 100 * SELECTING / 10
     search = math.log(25 * columns)
     if isinstance(budget, PureDP):  # noise pairs/ε, and 2·columns/ε' with permute-and-flip
-        return pairs * math.log(pairs) < 2 * columns / part * search
-    return math.sqrt(pairs * 2 * math.log(pairs)) < math.sqrt(columns / part) * search
+        return 2 * pairs * math.log(pairs) < 2 * columns / part * search
+    return 2 * math.sqrt(pairs * 2 * math.log(pairs)) < math.sqrt(columns / part) * search
 
 
 @dataclass(frozen=True)
