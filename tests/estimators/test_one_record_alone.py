@@ -19,14 +19,14 @@ from discreet.tables.encode import digest_of
 ODD = [None, "?", [1], np.nan, 10**400, np.datetime64("2020-01-01"), object(), b"\xff", 1j]
 
 
-@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("odd", ODD, ids=lambda x: type(x).__name__)
 def test_labels_in_lists(odd):
     plain = as_codes([[0], [1], [0]], (0, 1))
     assert np.array_equal(as_codes([[0], [1], odd], (0, 1))[:2], plain[:2])
     assert np.array_equal(as_codes([0, 1, odd], (0, 1))[:2], [0, 1])
 
 
-@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("odd", ODD, ids=lambda x: type(x).__name__)
 @pytest.mark.parametrize("value", [np.timedelta64(3, "D"), np.datetime64("2020-01-01"), 0.25, "0.5", True], ids=repr)
 def test_numbers_in_lists_and_object_arrays(value, odd):
     def column(*values):
