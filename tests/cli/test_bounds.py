@@ -107,3 +107,13 @@ def test_extremes_do_not_overflow(capsys):
         assert run(["bounds", *words, "--epsilon", "1e-6", "--delta", "1e-12", "--n", "1000000000000"]) == 0
         assert "inf" not in capsys.readouterr().out
     assert math.isfinite(advise(2, edge_weight=50.0, epsilon=1.0).answer("graph", "pure").lower.value)
+
+
+def test_the_plan_of_a_field_says_what_records_allow(discreet, tmp_path):
+    from discreet import networks, save_schema
+
+    save_schema(networks.load("asia").domain, tmp_path / "s.toml")
+    words = ["plan", "--schema", str(tmp_path / "s.toml"), "--epsilon", "1", "--delta", "1e-6", "--family", "ising"]
+    done = discreet(*words, "--approximate-size", "5000")
+    assert "For edges of weight 0.35" in done.out and "graph" in done.out
+    assert "For edges" not in discreet(*words[:-2]).out

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from ..release import Release
 
 
+TYPICAL_WEIGHT = 0.35  # of an edge, when nothing is said: that of the papers' experiments
+
+
 @dataclass(frozen=True)
 class Prepared:
     """Everything public about a fit, checked: what is wrong is found before a row is read and anything is spent."""
@@ -248,8 +251,37 @@ def _show_plan(prepared: Prepared, *, as_json: bool) -> None:
         say(text)
     for text in forecast.lines():
         say(text)
+    for text in _bounds(prepared):
+        say(text)
     if prepared.totals:
         say(f"Public totals of the schema: {', '.join(t.label for t in prepared.totals)}. They cost nothing.")
+
+
+def _bounds(prepared: Prepared) -> list[str]:
+    """For Markov random fields: how many records the graph and the parameters would need, from experience."""
+    from ..privacy.budget import ZCDP, ApproxDP
+    from ..theory import advise
+
+    family, budget = prepared.recipe.family, prepared.budget
+    if family not in ("ising", "pairwise", "binary") or len(prepared.domain) < 2:
+        return []
+    weight = float(prepared.recipe.options.get("min_weight") or TYPICAL_WEIGHT)
+    spent = {"rho": float(budget.rho)} if isinstance(budget, ZCDP) else {"epsilon": float(budget.epsilon)}  # type: ignore[attr-defined]
+    if isinstance(budget, ApproxDP):
+        spent["delta"] = float(budget.delta)
+    try:
+        found = advise(
+            len(prepared.domain),
+            edge_weight=weight,
+            k=max(prepared.domain.shape) if family == "pairwise" else 2,
+            t=int(prepared.recipe.options.get("order", 3)) if family == "binary" else 2,
+            n=prepared.choices.public_size or prepared.choices.approximate_size,
+            **spent,
+        )
+    except InputError:  # outside of what was measured or proved
+        return []
+    whose = "" if prepared.recipe.options.get("min_weight") else " (no min_weight was given: a typical one)"
+    return [f"For edges of weight {weight:g}{whose}; `discreet bounds` says more:", *found.summary()]
 
 
 def _say_methods(*, as_json: bool) -> None:
