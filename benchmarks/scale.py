@@ -58,7 +58,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         path.unlink()
         yield from _growth(folder, 1_000_000 if quick else 5_000_000)
         yield from _gradients(folder, 400_000 if quick else 10_000_000, seed)
-        yield from _spark(folder, 300_000 if quick else 3_000_000)
+        yield from _spark(folder, 100_000 if quick else 1_000_000)
 
 
 def quiet() -> duckdb.DuckDBPyConnection:

@@ -7,6 +7,7 @@ of it post-processing, which costs no budget. Loading is as safe as for every na
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,7 @@ class Release:
     measurements: Measurements | None = None
     run: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
+    _seconds: float | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def of(
@@ -88,6 +90,20 @@ class Release:
         expected = getattr(recipe.learner(), "expected", None)  # of learners whose sums are no contingency tables
         sums = None if expected is None else expected(kept)
         return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=sums)
+
+    def interval_seconds(self, draws: int = DRAWS) -> float:
+        """About how long :meth:`intervals` takes: one refit is timed, if it was not already."""
+        if self._seconds is None:
+            begun = time.perf_counter()
+            self.refit()
+            object.__setattr__(self, "_seconds", time.perf_counter() - begun)
+        assert self._seconds is not None
+        return self._seconds * (draws + 1)
+
+    @property
+    def graph_was_found(self) -> bool:
+        """Whether the graph was found privately: intervals then take it as it is."""
+        return self.recipe is not None and self.recipe.method == "searched"
 
     @property
     def has_intervals(self) -> bool:

@@ -4,7 +4,7 @@ Parametric bootstrap. The noise is public: its distribution and scale are part o
 are as near to the exact ones as the noisy ones tell (consistent, and projected to non-negative counts), add fresh noise
 of the same kind, refit with the same estimator, and see how far the answers are from what the estimator makes of those
 tables when they are exact. That imitates how far the real answer is from its target. The half-width is the root mean
-square of the distances times the normal quantile: it counts the bias of an estimator that smooths as well as its
+square of the distances times Student's quantile: it counts the bias of an estimator that smooths as well as its
 spread, and needs fewer draws than quantiles do.
 
 *Target of an interval*: the answer of the same estimator on the exact tables, bias included. The intervals are about
@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from . import language
 from .arguments import shortened
@@ -140,7 +140,8 @@ class NoiseIntervals:
         """An interval for any numbers that can be computed from a model, probabilities or not."""
         estimate = np.asarray(question(self.model), dtype=np.float64)
         moves = np.stack([np.asarray(question(m), dtype=np.float64) for m in self.draws]) - self._target(question)
-        half = NormalDist().inv_cdf((1 + self.level) / 2) * np.sqrt(np.mean(moves**2, axis=0))
+        # Student's quantile and not the normal one: the root mean square is itself known from so many draws only.
+        half = float(student.ppf((1 + self.level) / 2, len(self.draws))) * np.sqrt(np.mean(moves**2, axis=0))
         return Interval(estimate, estimate - half, estimate + half, self.level)
 
     def marginal(self, names: Iterable[str] | str, given: Mapping[str, object] | None = None) -> Interval:

@@ -175,12 +175,12 @@ def test_an_interrupt_spends_nothing(spark):
         import time
 
         for batch in batches:
-            time.sleep(60)
+            time.sleep(6)
             yield batch
 
     frame = spark.range(4).selectExpr("cast(id % 2 as int) as a").mapInArrow(slow, "a int")
     curator = Curator(open_table(frame, Domain.of({"a": 2})), budget=PureDP(1))
-    timer = threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         curator.measure(Marginals(curator.domain, [("a",)]))

@@ -151,11 +151,9 @@ def fit(
     if research_seed is not None:
         _research(prepared, research_seed, as_json=as_json)
         return
-    path = options.writable(Path(choices.output or "model.zip"), force=force)
+    path = Path(choices.output or "model.zip")
     if path.suffix.lower() != ".zip":
         raise WrongUse(f"a release is a .zip file, got {path}; `discreet sample` and `discreet show` write other kinds")
-    if card is not None:
-        options.writable(card, force=force)
     account = open_ledger(None if choices.ledger is None else Path(choices.ledger))
     with account or nullcontext():
         if account is not None:
@@ -163,6 +161,9 @@ def fit(
             account.check(prepared.budget, prepared.unit)
         engine_name = choices.engine or "auto"
         rows.check_rows(Path(choices.data), choices.delimiter, prepared.domain, choices.unit_column, engine_name)
+        for place in (path, card):  # last, so that an old file does not hide what else is wrong
+            if place is not None:
+                options.writable(place, force=force)
         if not as_json and not no_plan:
             _show_plan(prepared, as_json=False)
         remark_before(prepared.budget, prepared.domain.peeked)

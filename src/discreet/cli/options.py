@@ -118,6 +118,7 @@ Level = Annotated[float, typer.Option("--level", metavar="P", help="Coverage of 
 All = Annotated[bool, typer.Option("--all", help="Print every cell of large tables.")]
 
 WEAK_EPSILON = 10
+WEAK_DELTA = 1e-3
 USUAL_DELTA = "1e-6"
 LARGEST_TABLE = 2**26  # cells: half a gigabyte of counts, and some ten minutes of noise
 
@@ -130,6 +131,8 @@ def budget_from(epsilon: str | None, delta: str | None, rho: str | None) -> Budg
         raise WrongUse(f"the total budget is given twice, as --epsilon {epsilon} and as --rho {rho}; keep one of them")
     if rho is not None and delta is not None:
         raise WrongUse(f"--delta {delta} goes with --epsilon, not with --rho; leave it out")
+    if epsilon is None and rho is None and delta is not None:
+        raise WrongUse(f"--delta {delta} needs --epsilon, the rest of an (ε, δ) budget: give --epsilon 1 as well")
     if epsilon is None and rho is None:
         raise WrongUse("there is no budget: give the total as --epsilon 1 (perhaps with --delta 1e-6) or as --rho 0.1")
     try:
@@ -178,6 +181,11 @@ def weak_protection(budget: Budget) -> str | None:
 
     converted = budget.to_approx(USUAL_DELTA) if isinstance(budget, ZCDP) else budget
     assert isinstance(converted, PureDP | ApproxDP)
+    if isinstance(converted, ApproxDP) and converted.delta > WEAK_DELTA:
+        return (
+            f"δ = {float(converted.delta):.3g} is the chance that nothing at all is protected, and it may strike each "
+            "person: take it far below one in the number of records, as 1e-6."
+        )
     if converted.epsilon <= WEAK_EPSILON:
         return None
     which = f"{budget}, which is {converted}," if converted is not budget else f"{budget}"

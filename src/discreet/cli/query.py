@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..release import Release
     from ..uncertainty import NoiseIntervals
 
+PATIENCE, FEWEST_DRAWS = 20.0, 10  # seconds that intervals may take unasked, and refits below which they mean little
 ModelFile = Annotated[
     str, typer.Argument(metavar="MODEL", help="A release or model file (.zip, .bif, .uai), or asia, alarm, …")
 ]
@@ -153,11 +154,33 @@ def _intervals(release: Release, level: float, draws: int | None, seed: int) -> 
     if not release.has_intervals:
         return None
     try:
+        wanted = draws or affordable_draws(release)
+        if wanted is None:
+            return None
+        if draws is None and wanted < DRAWS:
+            note(f"Remark: intervals from {wanted} refits instead of {DRAWS}, to save time; --draws N takes more.")
+        if release.graph_was_found:
+            note("± is for the noise in the tables, given the graph that was found; another graph might have been.")
         with progress():
-            return release.intervals(level, draws or DRAWS, seed)
+            return release.intervals(level, wanted, seed)
     except InputError as error:
         note(f"Remark: no intervals: {error}")
         return None
+
+
+def affordable_draws(release: Release) -> int | None:
+    """How many refits fit into the time that people wait; None, with a remark, if too few for an interval do."""
+    from ..release import DRAWS
+
+    seconds = release.interval_seconds(DRAWS)
+    draws = DRAWS if seconds <= PATIENCE else max(int(DRAWS * PATIENCE / seconds), 0)
+    if draws >= FEWEST_DRAWS:
+        return draws
+    note(
+        f"Remark: no intervals, since {DRAWS} refits of this model would take about {seconds / 60:.0f} min; --draws N "
+        "takes that time."
+    )
+    return None
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------

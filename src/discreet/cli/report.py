@@ -48,6 +48,7 @@ def report(
     from ..release import Release
     from ..report.card import card_yaml
     from ..report.page import report_html, write_report
+    from .query import affordable_draws
 
     options.check_level(level)
     if output.suffix.lower() not in (".html", ".htm"):
@@ -59,7 +60,8 @@ def report(
     chosen = None if pairs is None else [_pair(release.model.domain, text) for text in pairs]
     text = card_yaml(release)
     with progress():
-        intervals = release.intervals(level) if release.has_intervals else None
+        draws = affordable_draws(release) if release.has_intervals else None
+        intervals = None if draws is None else release.intervals(level, draws)
         html = report_html(
             release.model,
             card_text=text,
@@ -68,6 +70,7 @@ def report(
             pairs=chosen,
             title=title,
             file=model.name,
+            graph_was_found=release.graph_was_found,
         )
     write_report(output, html)
     if card is not None:
@@ -79,7 +82,7 @@ def report(
         return
     say(f"Wrote {output}: open it in a browser." + (f" The card is in {card}." if card is not None else ""))
     if intervals is None:
-        note("It has no noise intervals: the file does not hold the noisy sums that the model follows from.")
+        note("It has no noise intervals.")
 
 
 def explore(

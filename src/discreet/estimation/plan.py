@@ -131,8 +131,8 @@ class Plan:
             for t in self.tables
         ]
         size = f"{counted(len(rows), 'table')}, {counted(self.cells, 'cell')}"
-        text = f"{self.method}: {size}; {self.budget}; protects {self.unit}\n"
-        text += _aligned([head, *rows])
+        text = f"{self.method}: {size + '; ' if rows else ''}{self.budget}; protects {self.unit}"
+        text += "\n" + _aligned([head, *rows]) if rows else ""
         reasons = list(dict.fromkeys(t.why for t in self.tables if t.why))
         return text + "".join(f"\n{line}" for line in (*reasons, *self.notes))
 

@@ -147,7 +147,7 @@ def as_codes(y: Any, classes: Sequence[Any]) -> NDArray[np.uint16]:
     if (kind in "US" and not any(words)) or (kind in "biuf" and all(words)):
         raise InputError(f"y is of type {dtype}, and none of the public classes {tuple(classes)} is; set classes=")
     if isinstance(y, list | tuple):  # NumPy would let one entry decide the shape of all
-        labels = np.empty(len(y), dtype=object)
+        labels: NDArray[Any] = np.empty(len(y), dtype=object)
         for i, label in enumerate(y):
             labels[i] = label
     else:

@@ -30,6 +30,14 @@ from .base import PrivateEstimator, as_budget
 _USUAL = {"field": "noise_aware", "ising": "moments", "pairwise": "moments", "binary": "moments"}
 
 
+def _require_numbers(X: Any) -> None:
+    """Columns of text need a domain. Their type is their form; what they hold is not looked at."""
+    kinds = dict(X.dtypes) if hasattr(X, "dtypes") and hasattr(X, "iloc") else {}
+    for name, dtype in kinds.items():
+        if getattr(dtype, "kind", "O") not in "biuf":
+            raise InputError(f"column {name!r} is {dtype}, not numbers: give domain=…, which says what levels it has")
+
+
 def _has_target(estimator: Any) -> bool:
     """Prediction exists for estimators that know what to predict."""
     if estimator.target is None:
@@ -186,6 +194,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
             check_is_fitted(self, "model_")
         domain = self.domain if reset else self.domain_
         if self.domain is None:
+            _require_numbers(X)
             numbers = self._numbers(X, reset=reset)
             names = [str(n) for n in getattr(self, "feature_names_in_", [f"x{i}" for i in range(numbers.shape[1])])]
             rows = dict(zip(names, numbers.T, strict=True))

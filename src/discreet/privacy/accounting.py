@@ -15,6 +15,13 @@ transcripts S = S_a ∪ S_b, the first kind have likelihood ratio at most e^ε o
 the mechanism that stops where (b) would fail, which is (ε, δ − δ′)-DP; add the two inequalities. (c) is a rule about
 the first step alone, which depends on public things only.
 
+A curator and the curators made from it (of blocks, of a sample, of the same rows in sequence) may be asked in turn:
+that is concurrent composition of interactive mechanisms, which costs no more than one after the other, for (ε, δ)
+[VW21, Lyu22] and for zCDP [VZ23].
+
+[VW21] Vadhan, Wang. Concurrent composition of differential privacy. TCC 2021. [Lyu22] Lyu. Composition theorems for
+interactive differential privacy. NeurIPS 2022. [VZ23] Vadhan, Zhang. Concurrent composition theorems for differential
+privacy. STOC 2023.
 [WRRW23] Whitehouse, Ramdas, Rogers, Wu. Fully-adaptive composition in differential privacy. ICML 2023.
 """
 

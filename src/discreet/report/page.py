@@ -43,6 +43,7 @@ def report_html(
     pairs: Iterable[tuple[str, str]] | None = None,
     title: str | None = None,
     file: str = "model.zip",
+    graph_was_found: bool = False,
 ) -> str:
     """The page as text.
 
@@ -56,6 +57,8 @@ def report_html(
         How far noise can have moved answers, and the noisy tables; without them the page says that it does not know.
     pairs:
         Pairs of columns whose tables are shown; the strongest edges by default.
+    graph_was_found:
+        Whether the graph was found privately; the page then says that intervals take it as it is.
     """
     card = words.require_release(model.card, "this model")
     strength = model.edge_strength()
@@ -76,6 +79,7 @@ def report_html(
         graph=graph_svg(model, strength, faded),
         strength_name="their weight" if hasattr(model, "width") else "mutual information of their ends",
         has_intervals=intervals is not None,
+        graph_was_found=graph_was_found,
         faded=len(faded),
         edges=len(model.edges),
         level="" if intervals is None else f"{100 * intervals.level:g} %",

@@ -28,7 +28,9 @@ def open_table(
 ) -> Table:
     """The rows of files or of a Spark DataFrame under a domain, for a curator.
 
-    Every engine gives the same sums from the same rows. Nothing is read yet but the names of the columns.
+    Every engine gives the same sums from the same rows. (Spark reads *malformed* CSV in its own way: rows that are not
+    UTF-8 count, and stray quotes end elsewhere. Convert such files to Parquet first.) Nothing is read yet but the names
+    of the columns.
 
     Parameters
     ----------
@@ -88,6 +90,7 @@ def _spark_frame(path: str) -> Any:
         multiLine=True,
         mode="PERMISSIVE",
         enforceSchema=True,
+        maxColumns=1 << 22,  # a row with too many fields must not make the others fail
         ignoreLeadingWhiteSpace=False,
         ignoreTrailingWhiteSpace=False,
     )

@@ -53,12 +53,14 @@ class SparkTable(JobTable):
                 problem = "has two columns" if name in frame.columns else "has no column"
                 raise InputError(f"the DataFrame {problem} {name!r}{did_you_mean(name, frame.columns)}")
         self._spark = frame.sparkSession
+        self._owned: list[Callable[[], Any]] = []
         self._layout = Layout(domain, unit is not None)
         chosen = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))  # names with dots or in two cases
         chosen = chosen.select([f"c{frame.columns.index(name)}" for name in wanted])
         with failures():
             function = self._travelling(_encode, domain, unit, wanted)
             self._blocks = chosen.mapInArrow(function, _BLOCKS).persist()
+            self._owned.append(self._blocks.unpersist)
 
     def __repr__(self) -> str:
         return f"SparkTable({len(self.domain)} columns)"
@@ -70,12 +72,11 @@ class SparkTable(JobTable):
         self.close()
 
     def close(self) -> None:
-        """Free the cached rows."""
-        with suppress(Exception):  # the session may be gone already
-            self._blocks.unpersist()
+        """Free the cached rows, of tables made from this one too, and forget what travelled, keys included."""
+        self._let_go(0)
 
     def count_sparse(self, clique: Clique) -> dict[tuple[int, ...], int]:
-        with failures(), self._watched():
+        with failures(), self._passing(), self._watched():
             cells = self._blocks.mapInArrow(self._travelling(_sparse, self._layout, clique), "cell binary, n long")
             found = cells.groupBy("cell").sum("n").collect()
         return {tuple(np.frombuffer(row[0], dtype=np.int64).tolist()): int(row[1]) for row in found}
@@ -100,7 +101,7 @@ class SparkTable(JobTable):
 
     def _run(self, job: Job) -> tuple[IntArray, ...]:
         totals = job.finish(job.zero())
-        with failures(), self._watched():
+        with failures(), self._passing(), self._watched():
             sums = self._blocks.mapInArrow(self._travelling(_sum, self._layout, job), "sums binary")
             parts = sums.rdd.getNumPartitions()
             while parts > _FAN_IN:
@@ -122,23 +123,39 @@ class SparkTable(JobTable):
             route = self._travelling(_route, self._layout, layout, key, 8 * parts)
             together = self._blocks.mapInArrow(route, _BLOCKS).repartition(parts, "target")
             chosen = together.mapInArrow(self._travelling(_choose, layout, choose), _BLOCKS).persist()
+            self._owned.append(chosen.unpersist)
             blocks = [chosen.filter(f"target = {t}") for t in range(targets)]
             return tuple(self._derived(b, layout, self.unit_column) for b in blocks)
 
     def _derived(self, blocks: Any, layout: Layout, unit: str | None) -> SparkTable:
         table = SparkTable.__new__(SparkTable)
         table.domain, table.unit_column, table._spark = self.domain, unit, self._spark
-        table._layout, table._blocks = layout, blocks
+        table._layout, table._blocks, table._owned = layout, blocks, self._owned
         return table
 
     def _travelling(self, function: Callable[..., Iterator[Any]], *values: Any) -> Callable[[Batches], Iterator[Any]]:
         """The function for ``mapInArrow``, with values that are broadcast."""
         box = self._spark.sparkContext.broadcast(values)
+        self._owned.append(box.destroy)
 
         def apply(batches: Batches) -> Iterator[Any]:
             yield from function(*box.value, batches)
 
         return apply
+
+    @contextmanager
+    def _passing(self) -> Iterator[None]:
+        """What travels for one pass over the rows is let go of when the pass is over."""
+        mark = len(self._owned)
+        try:
+            yield
+        finally:
+            self._let_go(mark)
+
+    def _let_go(self, mark: int) -> None:
+        while len(self._owned) > mark:
+            with suppress(Exception):  # the session may be gone already
+                self._owned.pop()()
 
     @contextmanager
     def _watched(self) -> Iterator[None]:

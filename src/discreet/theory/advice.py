@@ -329,7 +329,7 @@ def _opening(q: Question) -> str:
 def _summary(advice: Advice, goal: Goal) -> str:
     q = advice.question
     what = "the graph" if goal == "graph" else f"every parameter to within {q.alpha:g}"
-    said = {"yes": "can be learned", "borderline": "may come out right", "unlikely": "is too much for our methods",
+    said = {"yes": "can be learned", "borderline": "may come out right", "unlikely": "is out of reach of our methods",
             "impossible": "is impossible"}  # fmt: skip
     parts = []
     for verdict, words in said.items():

@@ -55,7 +55,9 @@ class Bound:
         what = "excess risk" if self.goal == "risk" else "n"
         sign = "≤" if self.goal == "risk" else ("≥" if self.kind == "lower" else "=")
         need = "is needed by every method" if self.kind == "lower" else "suffices"
-        tail = "" if self.goal == "risk" else f" {need}"
+        if self.constant == "order only" and self.goal != "risk":
+            sign, need = "of the order of", "" if self.kind == "upper" else need
+        tail = "" if self.goal == "risk" or not need else f" {need}"
         return f"{where}: {what} {sign} {readable(self.value)}{tail} [{self.formula}; constant: {self.constant}]"
 
 
