@@ -122,6 +122,7 @@ def figure_3(path: Path, seed: int = 0, quick: bool = False) -> None:
         ylabel="learned",
         title=f"a: edge marginals, {10 if quick else 20} states",
     )
+    a.locator_params(nbins=5)
     a.legend(markerscale=5, fontsize=7)
     train, test = (steps(building(n, seed + n), ROOMS, person="who", time="when", null="null") for n in (3000, 1000))
     units = {"sample": PrivacyUnit("who", max_rows=6), "scale": PrivacyUnit("who", max_rows=100)}

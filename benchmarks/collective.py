@@ -93,7 +93,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield from gaussian(kept, seed, 1 if quick else 5)
         yield from shares(kept, seed, 3 if quick else 20)
         yield from loopy_floor(kept, seed)
-        yield from intervals(kept, seed, 6 if quick else 30)
+        yield from intervals(kept, seed, 12 if quick else 60)
         mark = "-quick" if quick else ""
         figures.figure_1(folder / f"collective-figure-1{mark}.png", seed, quick)
         curves = grid if grid else several(kept, figures.SMALL_GRID, seed + 200, 1, 1, peers=False)

@@ -53,6 +53,9 @@ LEAST_SHARE = 0.01
 CAUTION = 0.5
 """Standard deviations by which the risk must fall for a stronger ridge."""
 MOST_DOUBLINGS = 5
+FREE_ITERATIONS = 100
+NOTHING = 1e-3
+"""Where a first fit finds no potential larger than this there is nothing to weigh or to judge."""
 ROUGH, FINE = 1e-4, 1e-6
 """Tolerances of fits: for weighing cells, and to be judged and released."""
 CELLS_PROBED, MOST_PROBES = 2000, 4
@@ -108,6 +111,8 @@ class _Problem:
         self.noisy = bool((self.variance > 0).any())
         if self.noisy:
             first = self._fitted(0, ROUGH)
+            self.noisy = bool(np.abs(first.theta).max() > NOTHING)
+        if self.noisy:
             own = np.maximum(first.mu, LEAST_SHARE * uniform)
             by_sampling = self.variance / records
             self.ridge *= np.sqrt((1 + by_sampling / own) / (1 + by_sampling / uniform))
@@ -131,15 +136,17 @@ class _Problem:
 
     def _fitted(self, doublings: int, tolerance: float) -> _Fit:
         start = self.fits[max(self.fits)] if self.fits else None
-        box = np.full(self.field.size, LARGEST_POTENTIAL)
+        theta, mu = (None, None) if start is None else (start.theta, start.mu)
+        ridge, box = 2.0**doublings * self.ridge, np.full(self.field.size, LARGEST_POTENTIAL)
+        # Bounds slow the search down and are rarely met: first without, and not for long.
         found = self.field.maximise(
-            self.target,
-            2.0**doublings * self.ridge,
-            start=None if start is None else start.theta,
-            curvature=None if start is None else start.mu,
-            box=(-box, box),
-            tolerance=tolerance,
+            self.target, ridge, start=theta, curvature=mu, tolerance=tolerance, iterations=FREE_ITERATIONS
         )
+        if not found.converged or np.abs(found.theta).max() > LARGEST_POTENTIAL:
+            theta = np.clip(found.theta, -box, box)
+            found = self.field.maximise(
+                self.target, ridge, start=theta, curvature=mu, box=(-box, box), tolerance=tolerance
+            )
         log_partition, mu = self.field(found.theta)
         self.fits[doublings] = _Fit(found.theta, mu, log_partition, found.converged)
         return self.fits[doublings]
