@@ -210,10 +210,10 @@ CATALOGUE = {
     "a spreadsheet": (fitting(data="d"), FILE, ["spreadsheet"], write("d", b"PK\x03\x04" + bytes(60))),
     "NUL in the header": (fitting(data="d"), FILE, ["NUL"], write("d", b"smo\x00ke,age\nyes,1\n")),
     # -- outputs
-    "output exists": (fitting("-o", "schema.toml"), FILE, ["schema.toml", "--force"]),
+    "output exists": (fitting("-o", "old.zip"), FILE, ["old.zip", "--force"], write("old.zip", b"mine")),
     "default output exists": (fitting(), FILE, ["model.zip", "--force"], write("model.zip", b"mine")),
     "output in no folder": (fitting("-o", "no/m.zip"), FILE, ["no", "make it first"]),
-    "output is a folder": (fitting("-o", "f"), FILE, ["f is a folder"], folder("f")),
+    "output is a folder": (fitting("-o", "f.zip"), FILE, ["f.zip is a folder"], folder("f.zip")),
     "output of another kind": (fitting("-o", "m.bif"), WRONG_USE, ["m.bif", ".zip"]),
     "card over a file": (fitting("--card", "data.csv"), FILE, ["data.csv", "--force"]),
     # -- run files
