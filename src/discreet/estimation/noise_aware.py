@@ -1,40 +1,43 @@
-"""The default for Markov random fields: tables made consistent, then a likelihood whose ridge knows the noise.
+"""The default for Markov random fields: tables made consistent, then a likelihood whose ridge minimises expected KL.
 
-Write z for the consistent tables, N for their total, v for the variance of noise in a cell, c for the cells of a table
-and s = √v/N, q = s·c: the noise in a cell, as a share of all records and by the average cell. θ̂ maximises
+Write z for the consistent tables by N, μ̂ for their projections to the simplex, and e for the noise that is left in μ̂.
+From θ₀ = 0, step by step up to θ_m = θ̂, θ_t maximises the convex
 
-    ⟨θ, μ̂⟩ − A(θ) − ½Σ r θ²  within |θ| ≤ 6,
+    ⟨θ, μ̂⟩ − A(θ) − ½ρ Σ d (θ − θ_{t−1})²,
 
-μ̂ the projection of z/N to the simplex. It is convex and has one solution for any μ̂, inside the marginal polytope or
-not; the bound matters where noise put μ̂ outside, so that some θ would grow without end as r gets small.
+d the deviation of the noise in a cell's table by the mean one. Linearised at θ̂, with H = ∂μ/∂θ and D = diag(d), what is
+learned along an eigenvector of D^-½ H D^-½ is the share g = 1 − (ρ/(h + ρ))^m of it, h the eigenvalue. One step is the
+usual ridge; more steps tell strong directions from weak ones more sharply, as the best linear filter
+h²σ²/(h²σ² + s²) does. (Steps of EM for collective graphical models are of this kind, with ρ fixed by the noise: there
+their number is the regulariser.) Expected KL, ½E(θ̂ − θ)ᵀH(θ̂ − θ), is then
 
-*The ridge, on average.* With a normal prior of variance σ² on θ a cell of average size has r = 1/(σ²N) + s·q/σ²:
-sampling and noise. That is right as long as q is small. For large q it shrinks too much, since θ solves rθ = μ̂ − μ,
-which is of the size of s: r = s√(1 + q) at most. σ² is 0.6 by the share of directions of θ that are free.
+    F(ρ) = ½ Σ (g²·(noise/h + 1/N) + (1 − g)²·h·prior),
 
-*From cell to cell.* Taking Cov(θ) for its diagonal the prior asks for r ∝ 1 + v/(Nμ), with the μ of the cell. Where
-columns are strongly coupled the diagonal is far from the truth and equal r does better, so we take the square root of
-it. μ comes from a first rough fit.
+summed over eigenvectors; noise and prior are the variances of D^-½e and D^½θ along them, 1/N is for sampling. We take
+the ρ that minimises F. Where all h are alike and m = 1 that is the prior's ridge (s² + h/N)/(σ²h), s the deviation of
+noise; where many are small (strongly coupled columns, tables that no model has) it comes near s/σ. Neither rule is right
+for both.
 
-*How strong in all.* KL(truth ‖ θ̂) is A(θ̂) − ⟨θ̂, μ⟩ and a constant. With noisy tables in place of the exact μ that is
-too low by E⟨θ̂, z − Nμ⟩/N, which by Stein's lemma is tr(Σ ∂θ̂/∂z)/N, Σ the known covariance of the noise in z. So
+*The spectrum* is that of H at a first fit, seen through a few random vectors, some distributed as the prior and some as
+the noise after projection (cells that were made zero carry none): Lanczos' method gives for each a quadrature of its
+measure on h. It takes one run of the engine a step, all vectors at once, until ρ settles. Where F says that the first
+ridge was off, fit and spectrum are done once more.
 
-    risk = A(θ̂) − ⟨θ̂, z/N⟩ + tr(Σ ∂θ̂/∂z)/N
+*The prior's variance* σ² comes from the tables themselves. At the uniform model u, θ moves μ by H₀θ, so E|μ − u|² =
+σ²·tr H₀²; and |z − u|² is larger by the known variance of the noise. Later, at a fit, |θ̂|² is compared with what σ² and
+noise together lead to expect, and σ² follows as far as the signal has a share in that.
 
-estimates KL from noisy tables only. ∂θ̂/∂z = (H + R)⁻¹J/N with H = ∂μ/∂θ, R = diag(r), J the derivative of the
-projection; the trace is taken by probes δ = Σ^½·signs, and (H + R)u = Jδ is solved by conjugate gradients with
-differences of marginals for H. The ridge is doubled as long as this risk falls by more than half a standard deviation
-of its own noise. It is never halved: where noise put μ̂ outside the polytope the estimate is too low for weak ridges.
+*Steps.* m = 4 where noise is felt, 1 where there is next to none: what more steps win is the noise's, and for cells of
+very small probability, whose θ is far out, F is too hopeful about them.
 
-The constants (0.6, 6, the square roots, half a deviation) were measured, not derived; docs/collective.md has on what.
-Everything is post-processing of noisy tables, and deterministic.
+Where N itself does not stand out from its noise, noise counts as larger, up to infinite: the answer is then the uniform
+model. Everything is post-processing of noisy tables, and deterministic.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,22 +49,26 @@ from .field_learner import Array, FieldLearner, on_cliques
 from .likelihood import Field
 from .projection import project_table
 
-PRIOR_VARIANCE = 0.6
-LARGEST_POTENTIAL = 6.0
-LEAST_SHARE = 0.01
-"""A cell's μ counts as at least this part of the average one in its ridge."""
-CAUTION = 0.5
-"""Standard deviations by which the risk must fall for a stronger ridge."""
-MOST_DOUBLINGS = 5
-FREE_ITERATIONS = 100
-NOTHING = 1e-3
-"""Where a first fit finds no potential larger than this there is nothing to weigh or to judge."""
-ROUGH, FINE = 1e-4, 1e-6
-"""Tolerances of fits: for weighing cells, and to be judged and released."""
-CELLS_PROBED, MOST_PROBES = 2000, 4
-"""One probe tells the trace of 2,000 cells to some 3 %; smaller models get more, four at most."""
-MOST_STEPS, ENOUGH = 15, 0.1
-"""Of conjugate gradients; some five steps are usual for a residual of 10 %."""
+USUAL_VARIANCE = 1.0
+"""σ² where there is no noise, and so nothing to weigh: the ridge is then that of sampling."""
+LEAST_VARIANCE, FIRST_VARIANCE, MOST_VARIANCE = 0.05, 2.0, 12.0
+"""Bounds of σ²; the second one of its first guess. Beyond them tables are all noise, or nearly deterministic."""
+DOUBTED = 3.0
+"""N counts as unknown when its variance is 1/3 of its square."""
+MOST_ORDER, FELT = 3, 0.003
+"""Steps m, and the noise by the average cell at which half of the additional ones are made."""
+CELLS_PROBED, MOST_PROBES = 2000, 2
+"""One vector tells a trace over 2,000 cells to some 3 %; smaller models get two."""
+MOST_STEPS, CHECKED, SETTLED = 32, 4, 0.1
+"""Of Lanczos' method: until log ρ changes by less than this from one check to the next."""
+LEAST_EIGENVALUE = 1e-15
+FIRST_RIDGE = 1.0
+"""By what is usual: the deviation of noise where it is large, the more below it the smaller it is."""
+AGAIN = 1.2
+"""A ridge whose F is this many times the least one is not good enough to judge the next by."""
+ROUGH, FINE, BETWEEN = 1e-2, 3e-3, 0.1
+"""Where fits stop: at steps that change the loss by so many nats, to be judged; by this part of the expected KL, to be
+released."""
 
 
 @dataclass(frozen=True)
@@ -76,161 +83,208 @@ class NoiseAwareField(FieldLearner):
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         problem = _Problem(field, measurements)
-        doublings = problem.strength()
-        found = problem.fits[doublings]
-        return found.theta, {"ridge_doubled": doublings, "converged": found.converged}
+        problem.fit(ROUGH)
+        for _ in range(2):
+            if problem.improve() < AGAIN:
+                break
+            problem.fit(ROUGH)
+        converged = problem.fit(FINE * problem.expected)
+        found = {"ridge": problem.rho, "steps": problem.order, "prior_variance": problem.prior}
+        return problem.theta, {**found, "converged": converged}
 
 
 @dataclass(frozen=True)
-class _Fit:
-    theta: Array
-    mu: Array
-    log_partition: float
-    converged: bool
+class _Spectrum:
+    """Σ f(h)·weight over nodes: for vectors distributed as the prior with σ² = 1, and for those like the noise."""
+
+    h: Array
+    prior: Array
+    noise_h: Array
+    noise: Array
 
 
 class _Problem:
-    """One set of tables: fits for each strength of the ridge, and what is estimated of their risk."""
+    """One set of tables: the ridge, the prior's variance and the fit as they improve each other."""
 
     def __init__(self, field: Field, measurements: Measurements) -> None:
         self.field = field
         total, doubt = total_and_variance(measurements)
         self.total = max(total, 1.0)
         # N itself is noisy. Tables whose total does not stand out from its noise say nothing at all: as N comes down
-        # to two standard deviations, what the ridge takes for N goes to (nearly) zero, and θ with it.
-        records = max(self.total * (1 - 4 * doubt / self.total**2), 1e-3)
-        domain, given = Measurements(measurements).domain, pooled(measurements)
-        tables = on_cliques(field.cliques, reconciled(domain, given))
-        self.raw = field.join({c: y / self.total for c, (y, _) in tables.items()})
+        # to two standard deviations, the noise as a share of it goes to infinity, and θ to zero.
+        self.doubt = 1 / max(1 - DOUBTED * doubt / self.total**2, 1e-6)
+        self.domain, self.given = Measurements(measurements).domain, pooled(measurements)
+        tables = on_cliques(field.cliques, reconciled(self.domain, self.given))
         self.target = field.join({c: project_table(y / self.total) for c, (y, _) in tables.items()})
-        self.variance = field.fill({c: v for c, (_, v) in tables.items()})
-        self.fits: dict[int, _Fit] = {}
-        uniform, noise = field.uniform(), np.sqrt(self.variance) / records
-        relative, prior = noise / uniform, PRIOR_VARIANCE * _free_directions(field) / field.size
-        self.ridge = noise * np.minimum(relative / prior, np.sqrt(1 + relative)) + 1 / (prior * records)
-        self.noisy = bool((self.variance > 0).any())
-        if self.noisy:
-            first = self._fitted(0, ROUGH)
-            self.noisy = bool(np.abs(first.theta).max() > NOTHING)
-        if self.noisy:
-            own = np.maximum(first.mu, LEAST_SHARE * uniform)
-            by_sampling = self.variance / records
-            self.ridge *= np.sqrt((1 + by_sampling / own) / (1 + by_sampling / uniform))
-            weights = _stein_weights(measurements, given, field.split(self.total * first.mu))
-            count = max(1, min(MOST_PROBES, CELLS_PROBED // field.size))
-            self.probes = np.stack([self._probe(domain, given, weights, k) for k in range(count)])
-        self._fitted(0, FINE)
-
-    def strength(self) -> int:
-        """How often the ridge is doubled: as long as the estimated risk falls."""
+        z = field.join({c: y / self.total for c, (y, _) in tables.items()})
+        deviation = self.doubt / self.total * np.sqrt(field.fill({c: v for c, (_, v) in tables.items()}))
+        self.noisy = bool((deviation > 0).any())
+        self.order = 1
+        self.theta: Array = np.zeros(field.size)
+        self.path: list[Array] = []
+        self.mu = field.uniform()
+        # Exact tables among noisy ones keep the ridge of sampling, one record.
+        weights = np.maximum(deviation, 1 / self.total)
+        self.level = float(weights.mean())
+        self.root = np.sqrt(weights / self.level)
         if not self.noisy:
-            return 0
-        best, risk = 0, self._risk(0)
-        while best < MOST_DOUBLINGS:
-            self._fitted(best + 1, FINE)
-            stronger = self._risk(best + 1)
-            if stronger >= risk:
-                break
-            best, risk = best + 1, stronger
-        return best
-
-    def _fitted(self, doublings: int, tolerance: float) -> _Fit:
-        start = self.fits[max(self.fits)] if self.fits else None
-        theta, mu = (None, None) if start is None else (start.theta, start.mu)
-        ridge, box = 2.0**doublings * self.ridge, np.full(self.field.size, LARGEST_POTENTIAL)
-        # Bounds slow the search down and are rarely met: first without, and not for long.
-        found = self.field.maximise(
-            self.target, ridge, start=theta, curvature=mu, tolerance=tolerance, iterations=FREE_ITERATIONS
+            self.prior, self.rho, self.expected = USUAL_VARIANCE, 1 / (USUAL_VARIANCE * self.total), 0.0
+            self.expected = field.size / (2 * self.total)
+            return
+        self.prior = self._first_guess(z, float((deviation**2).sum()) / self.doubt**2)
+        relative = self.level * field.size / len(field.cliques)
+        self.order = 1 + round((MOST_ORDER - 1) * relative / (relative + FELT))
+        self.rho = FIRST_RIDGE * self.order * self.level / math.sqrt(self.prior)
+        self.expected = 1.0
+        count = max(1, min(MOST_PROBES, CELLS_PROBED // field.size))
+        self.probes = np.stack(
+            [self._identified(self.root * _signs(field.size, 2 * k)) for k in range(count)]
+            + [self._noise(2 * k + 1) for k in range(count)]
         )
-        if not found.converged or np.abs(found.theta).max() > LARGEST_POTENTIAL:
-            theta = np.clip(found.theta, -box, box)
+
+    def fit(self, tolerance: float) -> bool:
+        """θ̂ for the present ridge, until the loss changes by less than ``tolerance``; whether that was reached."""
+        scale = max(1.0, math.log(self.domain.size()))
+        ridge = self.rho * self.root**2
+        theta = np.zeros(self.field.size)
+        for step in range(self.order):
+            # What a step leaves undone the next ones do, so only the last has to be exact.
+            enough = tolerance if step == self.order - 1 else max(tolerance, BETWEEN * ROUGH)
+            start = self.path[step] if step < len(self.path) else theta
             found = self.field.maximise(
-                self.target, ridge, start=theta, curvature=mu, box=(-box, box), tolerance=tolerance
+                self.target + ridge * theta, ridge, start=start, curvature=self.mu, tolerance=enough / scale
             )
-        log_partition, mu = self.field(found.theta)
-        self.fits[doublings] = _Fit(found.theta, mu, log_partition, found.converged)
-        return self.fits[doublings]
+            theta = found.theta
+            self.path[step : step + 1] = [theta]
+        self.theta = theta
+        self.mu = self.field(theta)[1]
+        return found.converged
 
-    def _risk(self, doublings: int) -> float:
-        fit = self.fits[doublings]
-        moved = fit.theta - self.fits[0].theta
-        deviation = math.sqrt(float((self.variance * moved**2).sum())) / self.total
-        return fit.log_partition - float(fit.theta @ self.raw) + self._trace(doublings) + CAUTION * deviation
+    def improve(self) -> float:
+        """Prior and ridge from the spectrum at the present fit; how many times the least F the present ridge has."""
+        if not self.noisy:
+            return 1.0
+        seen = self._spectrum()
+        self.prior = self._prior(seen)
+        before = float(self._expected(seen, np.array([self.rho]))[0])
+        self.rho, self.expected = self._least(seen)
+        return before / self.expected
 
-    # -- the trace ---------------------------------------------------------------------------------------------------
+    # -- σ² ----------------------------------------------------------------------------------------------------------
 
-    def _probe(self, domain: Domain, given: Estimates, weights: dict[Clique, Array], number: int) -> Array:
-        """Signs times √w, made consistent as the tables were, by N: its covariance is Σ."""
+    def _first_guess(self, z: Array, noise: float) -> float:
+        """(|z − u|² − what noise adds to it) / tr H₀²; H₀ has (|S| − 1)/(|c||c′|) for tables that share the columns S."""
+        signal = float(((z - self.field.uniform()) ** 2).sum()) - noise
+        cells = dict(zip(self.field.cliques, self.field.sizes, strict=True))
+        moved = sum(
+            (self.domain.size(set(c) & set(o)) - 1) / (cells[c] * cells[o])
+            for c in cells
+            for o in cells
+        )
+        return min(max(signal / moved, LEAST_VARIANCE), FIRST_VARIANCE)
+
+    def _prior(self, seen: _Spectrum) -> float:
+        """σ² times (|θ̂|² by its expectation), as far as the prior and not the noise makes that expectation."""
+        size = float((self._identified(self.root * self.theta) ** 2).sum())
+        learned, by_noise = self._learned(seen.h, self.rho), self._learned(seen.noise_h, self.rho)
+        signal = self.prior * float((seen.prior * learned**2).sum())
+        noise = float((seen.noise * (by_noise / seen.noise_h) ** 2).sum())
+        noise += float((seen.prior * learned**2 / seen.h).sum()) / self.total
+        expected = signal + noise
+        new = self.prior * (size / expected) ** (signal / expected) if size > 0 else LEAST_VARIANCE
+        return min(max(new, LEAST_VARIANCE), MOST_VARIANCE)
+
+    # -- F(ρ) --------------------------------------------------------------------------------------------------------
+
+    def _expected(self, seen: _Spectrum, rho: Array) -> Array:
+        r = rho[:, None]
+        g, g_noise = self._learned(seen.h, r), self._learned(seen.noise_h, r)
+        by_noise = (seen.noise * g_noise**2 / seen.noise_h).sum(axis=1)
+        others = (seen.prior * (g**2 / self.total + self.prior * seen.h * (1 - g) ** 2)).sum(axis=1)
+        return np.asarray(0.5 * (by_noise + others))
+
+    def _learned(self, h: Array, rho: Array | float) -> Array:
+        return np.asarray(1 - (rho / (h + rho)) ** self.order)
+
+    def _least(self, seen: _Spectrum) -> tuple[float, float]:
+        rho = self.level * np.geomspace(1e-3, 1e3, 300)
+        found = self._expected(seen, rho)
+        best = int(found.argmin())
+        return float(rho[best]), float(found[best])
+
+    # -- the spectrum of D^-½ H D^-½ ---------------------------------------------------------------------------------
+
+    def _spectrum(self) -> _Spectrum:
+        lengths = np.sqrt((self.probes**2).sum(axis=1))
+        basis = [self.probes / np.maximum(lengths, 1e-300)[:, None]]
+        diagonal: list[Array] = []
+        beside: list[Array] = []
+        last = 0.0
+        for step in range(1, MOST_STEPS + 1):
+            q = basis[-1]
+            out = self._curvature(q)
+            diagonal.append((out * q).sum(axis=1))
+            for _ in range(2):  # once is not enough to stay orthogonal
+                for b in basis:
+                    out -= (out * b).sum(axis=1, keepdims=True) * b
+            beside.append(np.sqrt((out**2).sum(axis=1)))
+            if step % CHECKED == 0:
+                seen = _quadrature(np.array(diagonal), np.array(beside[:-1]), lengths)
+                rho = self._least(seen)[0]
+                if last and abs(math.log(rho / last)) < SETTLED:
+                    break
+                last = rho
+            basis.append(out / np.maximum(beside[-1], 1e-300)[:, None])
+        return seen
+
+    def _curvature(self, directions: Array) -> Array:
+        """D^-½ H D^-½ of each row, by a difference of marginals."""
+        along = directions / self.root
+        short = 1e-3 / np.maximum(np.abs(along).max(axis=1, keepdims=True), 1e-300)
+        return np.asarray((self.field.marginals(self.theta + short * along) - self.mu) / short / self.root)
+
+    def _identified(self, vector: Array) -> Array:
+        """The part of D^½θ that changes the model: the nearest D^-½u with u consistent tables that add up to zero."""
+        tables = self.field.split(self.root * vector)
+        weights = self.field.split(self.root**2)
+        given = {c: (t, float(weights[c].flat[0])) for c, t in tables.items()}
+        made = on_cliques(self.field.cliques, reconciled(self.domain, given))
+        return self.field.join({c: u - u.mean() for c, (u, _) in made.items()}) / self.root
+
+    def _noise(self, number: int) -> Array:
+        """D^-½e for signs in place of noise: made consistent as the tables were, and through the projection."""
         drawn: Estimates = {}
         start = number << 32
-        for clique, (table, variance) in given.items():
-            drawn[clique] = (np.sqrt(weights[clique]) * _signs(table.size, start).reshape(table.shape), variance)
+        for clique, (table, variance) in self.given.items():
+            drawn[clique] = (math.sqrt(variance) * _signs(table.size, number, start).reshape(table.shape), variance)
             start += table.size
-        tables = on_cliques(self.field.cliques, reconciled(domain, drawn))
-        return self.field.join({c: y / self.total for c, (y, _) in tables.items()})
-
-    def _trace(self, doublings: int) -> float:
-        """tr(Σ ∂θ̂/∂z)/N: the mean of δ·(H + R)⁻¹Jδ over the probes."""
-        wanted = np.stack([self._along_projection(d) for d in self.probes])
-        solved = self._inverse(self.fits[doublings], 2.0**doublings * self.ridge, wanted)
-        return float((self.probes * solved).sum() / len(self.probes))
-
-    def _along_projection(self, direction: Array) -> Array:
-        """J·direction: cells that the projection made zero stay, the others keep their sum."""
+        tables = on_cliques(self.field.cliques, reconciled(self.domain, drawn))
+        out = self.field.join({c: self.doubt / self.total * y for c, (y, _) in tables.items()})
         kept = self.target > 0
-        out: Array = np.where(kept, direction, 0.0)
-        for a, b in self.field.bounds:
+        out = np.where(kept, out, 0.0)
+        for a, b in self.field.bounds:  # cells that the projection made zero stay, the others keep their sum
             out[a:b] -= np.where(kept[a:b], out[a:b].sum() / kept[a:b].sum(), 0.0)
-        return out
-
-    def _inverse(self, fit: _Fit, ridge: Array, wanted: Array) -> Array:
-        """(H + R)⁻¹ of each row, by conjugate gradients scaled with the diagonal of H + R."""
-        scale = fit.mu + ridge
-        x, residual = np.zeros_like(wanted), wanted.copy()
-        direct = residual / scale
-        energy = first = (residual * direct).sum(axis=1)
-        for _ in range(MOST_STEPS):
-            if (energy <= ENOUGH**2 * first).all():
-                break
-            short = 1e-3 / np.maximum(np.abs(direct).max(axis=1, keepdims=True), 1e-300)
-            change = (self.field.marginals(fit.theta + short * direct) - fit.mu) / short
-            curved = change + ridge * direct
-            length = energy / np.maximum((direct * curved).sum(axis=1), 1e-300)
-            x += length[:, None] * direct
-            residual -= length[:, None] * curved
-            scaled = residual / scale
-            fresh = (residual * scaled).sum(axis=1)
-            direct = scaled + (fresh / np.maximum(energy, 1e-300))[:, None] * direct
-            energy = fresh
-        return x
+        return self._identified(out / self.root)
 
 
-def _stein_weights(measurements: Measurements, given: Estimates, expected: dict[Clique, Array]) -> dict[Clique, Array]:
-    """w with E[η f(y)] = E[w f′(y)]: the variance for Gaussian noise, b² + b|η| for Laplace noise of scale b.
-
-    For |η| stands the residual of a first fit, brought to its mean b where that fit is too rough for it. A table
-    pooled of several is taken for Gaussian.
-    """
-    kinds = [(m.clique, m.noise.kind) for m in measurements]
-    out: dict[Clique, Array] = {}
-    for clique, (table, variance) in given.items():
-        out[clique] = np.full(table.shape, variance)
-        if [k for c, k in kinds if c == clique] == ["laplace"] and clique in expected:
-            b = math.sqrt(variance / 2)
-            residual = np.abs(table - expected[clique])
-            out[clique] = b * b + b * residual * min(1.0, b / max(float(residual.mean()), 1e-300))
-    return out
+def _quadrature(diagonal: Array, beside: Array, lengths: Array) -> _Spectrum:
+    """Nodes and weights from the tridiagonal matrices of all vectors (steps first): the first half are the prior's."""
+    count = len(lengths) // 2
+    nodes, weights = [], []
+    for k, length in enumerate(lengths):
+        matrix = np.diag(diagonal[:, k]) + np.diag(beside[:, k], 1) + np.diag(beside[:, k], -1)
+        h, vectors = np.linalg.eigh(matrix)
+        nodes.append(np.maximum(h, LEAST_EIGENVALUE))
+        weights.append(vectors[0] ** 2 * length**2 / count)
+    h, w = np.concatenate(nodes), np.concatenate(weights)
+    half = count * len(diagonal)
+    return _Spectrum(h[:half], w[:half], h[half:], w[half:])
 
 
-def _free_directions(field: Field) -> int:
-    """An overcomplete table spreads the same potential over more cells, so a cell's σ² is smaller by free/cells."""
-    sets = {s for c in field.cliques for r in range(1, len(c) + 1) for s in combinations(c, r)}
-    return sum(math.prod(field.domain[n].size - 1 for n in s) for s in sets)
-
-
-def _signs(count: int, start: int) -> Array:
+def _signs(count: int, number: int, start: int | None = None) -> Array:
     """Fixed signs without a pattern: one bit of a mixed counter (splitmix64). They protect nothing."""
-    z = (np.arange(start, start + count, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    first = (number << 32) if start is None else start
+    z = (np.arange(first, first + count, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.where((z >> np.uint64(63)).astype(bool), 1.0, -1.0)
