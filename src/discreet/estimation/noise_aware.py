@@ -15,8 +15,8 @@ their number is the regulariser.) Expected KL, ½E(θ̂ − θ)ᵀH(θ̂ − θ)
 
 summed over eigenvectors; noise and prior are the variances of D^-½e and D^½θ along them, 1/N is for sampling. We take
 the ρ that minimises F. Where all h are alike and m = 1 that is the prior's ridge (s² + h/N)/(σ²h), s the deviation of
-noise; where many are small (strongly coupled columns, tables that no model has) it comes near s/σ. Neither rule is right
-for both.
+noise; where many are small (strongly coupled columns, tables that no model has) it comes near s/σ. Neither rule is
+right for both.
 
 *The spectrum* is that of H at a first fit, seen through a few random vectors, some distributed as the prior and some as
 the noise after projection (cells that were made zero carry none): Lanczos' method gives for each a quadrature of its
@@ -27,8 +27,8 @@ ridge was off, fit and spectrum are done once more.
 σ²·tr H₀²; and |z − u|² is larger by the known variance of the noise. Later, at a fit, |θ̂|² is compared with what σ² and
 noise together lead to expect, and σ² follows as far as the signal has a share in that.
 
-*Steps.* m = 4 where noise is felt, 1 where there is next to none: what more steps win is the noise's, and for cells of
-very small probability, whose θ is far out, F is too hopeful about them.
+*Steps.* m = 3 where noise is strongly felt, 1 where it is little: for cells of very small probability, whose θ is far
+out, F is too hopeful about larger ρ, and at little noise these cells are what is left of KL.
 
 Where N itself does not stand out from its noise, noise counts as larger, up to infinite: the answer is then the uniform
 model. Everything is post-processing of noisy tables, and deterministic.
@@ -37,12 +37,13 @@ model. Everything is post-processing of noisy tables, and deterministic.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..domain import Clique, Domain
 from ..measurement import Measurements
 from .consistency import Estimates, pooled, reconciled, total_and_variance
 from .field_learner import Array, FieldLearner, on_cliques
@@ -55,18 +56,16 @@ LEAST_VARIANCE, FIRST_VARIANCE, MOST_VARIANCE = 0.05, 2.0, 12.0
 """Bounds of σ²; the second one of its first guess. Beyond them tables are all noise, or nearly deterministic."""
 DOUBTED = 3.0
 """N counts as unknown when its variance is 1/3 of its square."""
-MOST_ORDER, FELT = 3, 0.003
+MOST_ORDER, FELT = 3, 0.03
 """Steps m, and the noise by the average cell at which half of the additional ones are made."""
 CELLS_PROBED, MOST_PROBES = 2000, 2
 """One vector tells a trace over 2,000 cells to some 3 %; smaller models get two."""
 MOST_STEPS, CHECKED, SETTLED = 32, 4, 0.1
 """Of Lanczos' method: until log ρ changes by less than this from one check to the next."""
 LEAST_EIGENVALUE = 1e-15
-FIRST_RIDGE = 1.0
-"""By what is usual: the deviation of noise where it is large, the more below it the smaller it is."""
 AGAIN = 1.2
 """A ridge whose F is this many times the least one is not good enough to judge the next by."""
-ROUGH, FINE, BETWEEN = 1e-2, 3e-3, 0.1
+ROUGH, FINE = 1e-3, 1e-3
 """Where fits stop: at steps that change the loss by so many nats, to be judged; by this part of the expected KL, to be
 released."""
 
@@ -111,7 +110,7 @@ class _Problem:
         total, doubt = total_and_variance(measurements)
         self.total = max(total, 1.0)
         # N itself is noisy. Tables whose total does not stand out from its noise say nothing at all: as N comes down
-        # to two standard deviations, the noise as a share of it goes to infinity, and θ to zero.
+        # to √3 standard deviations, the noise as a share of it goes to infinity, and θ to zero.
         self.doubt = 1 / max(1 - DOUBTED * doubt / self.total**2, 1e-6)
         self.domain, self.given = Measurements(measurements).domain, pooled(measurements)
         tables = on_cliques(field.cliques, reconciled(self.domain, self.given))
@@ -128,13 +127,13 @@ class _Problem:
         self.level = float(weights.mean())
         self.root = np.sqrt(weights / self.level)
         if not self.noisy:
-            self.prior, self.rho, self.expected = USUAL_VARIANCE, 1 / (USUAL_VARIANCE * self.total), 0.0
+            self.prior, self.rho = USUAL_VARIANCE, 1 / (USUAL_VARIANCE * self.total)
             self.expected = field.size / (2 * self.total)
             return
         self.prior = self._first_guess(z, float((deviation**2).sum()) / self.doubt**2)
         relative = self.level * field.size / len(field.cliques)
         self.order = 1 + round((MOST_ORDER - 1) * relative / (relative + FELT))
-        self.rho = FIRST_RIDGE * self.order * self.level / math.sqrt(self.prior)
+        self.rho = self.order * self.level / math.sqrt(self.prior)
         self.expected = 1.0
         count = max(1, min(MOST_PROBES, CELLS_PROBED // field.size))
         self.probes = np.stack(
@@ -149,7 +148,7 @@ class _Problem:
         theta = np.zeros(self.field.size)
         for step in range(self.order):
             # What a step leaves undone the next ones do, so only the last has to be exact.
-            enough = tolerance if step == self.order - 1 else max(tolerance, BETWEEN * ROUGH)
+            enough = tolerance if step == self.order - 1 else max(tolerance, ROUGH)
             start = self.path[step] if step < len(self.path) else theta
             found = self.field.maximise(
                 self.target + ridge * theta, ridge, start=start, curvature=self.mu, tolerance=enough / scale
@@ -173,15 +172,9 @@ class _Problem:
     # -- σ² ----------------------------------------------------------------------------------------------------------
 
     def _first_guess(self, z: Array, noise: float) -> float:
-        """(|z − u|² − what noise adds to it) / tr H₀²; H₀ has (|S| − 1)/(|c||c′|) for tables that share the columns S."""
+        """(|z − u|² − what noise adds to it) / tr H₀²."""
         signal = float(((z - self.field.uniform()) ** 2).sum()) - noise
-        cells = dict(zip(self.field.cliques, self.field.sizes, strict=True))
-        moved = sum(
-            (self.domain.size(set(c) & set(o)) - 1) / (cells[c] * cells[o])
-            for c in cells
-            for o in cells
-        )
-        return min(max(signal / moved, LEAST_VARIANCE), FIRST_VARIANCE)
+        return min(max(signal / max(_curvature_squared(self.field), 1e-300), LEAST_VARIANCE), FIRST_VARIANCE)
 
     def _prior(self, seen: _Spectrum) -> float:
         """σ² times (|θ̂|² by its expectation), as far as the prior and not the noise makes that expectation."""
@@ -265,6 +258,17 @@ class _Problem:
         for a, b in self.field.bounds:  # cells that the projection made zero stay, the others keep their sum
             out[a:b] -= np.where(kept[a:b], out[a:b].sum() / kept[a:b].sum(), 0.0)
         return self._identified(out / self.root)
+
+
+def _curvature_squared(field: Field) -> float:
+    """tr H₀², H₀ = ∂μ/∂θ at θ = 0. There columns are independent and H₀ falls apart into interactions, one for each set
+    S of columns: eigenvalue Σ 1/|t| over the tables t that contain S, in ∏(levels − 1) directions."""
+    eigenvalue: dict[tuple[str, ...], float] = defaultdict(float)
+    for clique, size in zip(field.cliques, field.sizes, strict=True):
+        for r in range(1, len(clique) + 1):
+            for s in combinations(clique, r):
+                eigenvalue[s] += 1 / size
+    return sum(math.prod(field.domain[n].size - 1 for n in s) * h * h for s, h in eigenvalue.items())
 
 
 def _quadrature(diagonal: Array, beside: Array, lengths: Array) -> _Spectrum:
