@@ -35,6 +35,7 @@ def draft(
     ] = 30,
     delimiter: options.Delimiter = None,
     force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write a first schema by looking at private rows, to be edited.
 
@@ -52,9 +53,14 @@ def draft(
     options.writable(output, force=force)
     drafted = draft_schema(open_delimited(data, delimiter), most_levels=max_levels)
     write_atomically(output, [drafted.text().encode("utf-8")])
-    say(f"Wrote a draft of {counted(len(drafted.domain), 'column')} to {output}.")
-    for name, reason in drafted.left_out.items():
-        say(f"Left out: {name} ({reason}).")
+    if as_json:
+        domain = drafted.domain
+        beside = {"peeked": domain.peeked, "left_out": drafted.left_out}
+        say_json({"file": str(output), "columns": list(domain.names), **beside, "outside_the_guarantee": True})
+    else:
+        say(f"Wrote a draft of {counted(len(drafted.domain), 'column')} to {output}.")
+        for name, reason in drafted.left_out.items():
+            say(f"Left out: {name} ({reason}).")
     note(
         "WARNING: this draft was made by looking at private data, and nothing in it is protected: its levels, edges "
         "and missing levels come from real rows. Do not publish it. Open it, replace what is marked as peeked by "
