@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ..privacy.budget import Budget
     from ..privacy.unit import PrivacyUnit
 
-Data = Annotated[Path, typer.Argument(metavar="DATA.csv", help="The private rows; the first line names the columns.")]
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The private rows: CSV (the first line names the columns) or Parquet.")
+]
 SchemaFile = Annotated[
     Path, typer.Option("--schema", metavar="FILE", help="What is publicly known about the columns; see docs/schema.md.")
 ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import counted
-from . import options
+from . import options, rows
 from .command import Command
 from .console import note, say, say_json
 from .failures import Exit, WrongUse
@@ -47,11 +47,10 @@ def draft(
       discreet schema draft patients.csv -o schema.toml
     """
     from ..io.atomic import write_atomically
-    from ..tables.delimited import open_delimited
     from ..tables.draft import draft_schema
 
     options.writable(output, force=force)
-    drafted = draft_schema(open_delimited(data, delimiter), most_levels=max_levels)
+    drafted = draft_schema(rows.open_one(data, delimiter), most_levels=max_levels)
     write_atomically(output, [drafted.text().encode("utf-8")])
     if as_json:
         domain = drafted.domain
@@ -97,13 +96,12 @@ def check(
     """
     from ..schema import load_schema
     from ..tables.check import examine
-    from ..tables.delimited import open_delimited
 
     path = _one_schema(schema, schema_option)
     if not as_json:
         say("For the curator only: this looks at the private rows, outside the guarantee. Do not publish what it says.")
     domain = load_schema(path)
-    file = open_delimited(data, delimiter)
+    file = rows.open_one(data, delimiter)
     found = examine(file, domain, unit=unit_column)
     unused = [name for name in file.names if name not in domain and name != unit_column]
     if as_json:
