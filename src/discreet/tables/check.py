@@ -16,7 +16,7 @@ from typing import Any
 from ..domain import Attribute, Domain
 from ..encoding import as_list, encode_column
 from ..schema import destinations, free_label
-from .delimited import DelimitedFile, is_unicode
+from .delimited import TO_UTF8, DelimitedFile, is_unicode
 from .sources import SourceFile
 
 WORDS_FOR_ABSENT = ("na", "n/a", "nan", "null", "none", "?", "-", ".", "missing", "unknown")
@@ -30,7 +30,7 @@ _HUGE = (
     "has a field larger than 128 KiB: if that is a quote that is not closed, it swallows the rows after it, and they "
     "will not be counted; the check of quotes and fields ends there"
 )
-_NOT_UNICODE = "has text that is not UTF-8; rows with it will not be counted. Save the file as UTF-8"
+_NOT_UNICODE = f"has text that is not UTF-8; rows with it will not be counted. Is it another encoding? Then {TO_UTF8}"
 _NO_UNIT = "is empty in some rows; they will not be counted, as nobody knows whose they are"
 
 
