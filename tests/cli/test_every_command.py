@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -57,6 +60,45 @@ def test_the_walk_finds_them_all():
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_there_is_a_json_option(words):
     assert any("--json" in p.opts for p in COMMANDS[words].params)
+
+
+@pytest.mark.parametrize("words", [(), ("schema",), ("ledger",), *COMMANDS], ids=" ".join)
+def test_help_shows_switches_as_switches(words, discreet):
+    text = discreet(*words, "--help").out
+    assert "--help" in text and "bool" not in text.lower(), "nothing follows a switch"
+    assert "--json" in text or words in ((), ("schema",), ("ledger",))
+
+
+def complete(shell, **environment):
+    """What the entry point prints for a shell that asks it."""
+    code = "import sys; from discreet.cli import main; sys.exit(main())"
+    variables = {**os.environ, "_DISCREET_COMPLETE": shell, **environment}
+    return subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=60)
+
+
+def test_completion_for_bash_is_a_script_that_completes(tmp_path):
+    script = complete("source_bash").stdout
+    path = tmp_path / "completion.bash"
+    path.write_text(script)
+    checked = subprocess.run(["bash", "-n", path], capture_output=True, text=True, timeout=60)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    # As bash would: call the function that the script registers, with a program of ours in its place.
+    (tmp_path / "discreet").write_text(
+        f'#!/bin/sh\nexec {sys.executable} -c "import sys; from discreet.cli import main; sys.exit(main())"\n'
+    )
+    (tmp_path / "discreet").chmod(0o755)
+    line = (
+        f"source {path}; complete -p discreet; COMP_WORDS=(discreet ledger s); COMP_CWORD=2; "
+        f'_discreet_completion {tmp_path}/discreet; echo "${{COMPREPLY[@]}}"'
+    )
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60)
+    registered, found = done.stdout.strip().splitlines()
+    assert registered.endswith("_discreet_completion discreet") and found == "show", done.stderr
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_for_other_shells_is_produced(shell):
+    assert "discreet" in complete(f"source_{shell}").stdout
 
 
 def test_json_is_one_document_on_stdout(desk, discreet, monkeypatch):

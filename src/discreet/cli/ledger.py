@@ -10,11 +10,12 @@ import typer
 
 from ..errors import LedgerError
 from . import options
-from .command import Command
+from .command import Command, Group
 from .console import note, say, say_json, say_table
 from .failures import Exit
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="The ledger: what was spent on a body of data, durable, in one file.",

@@ -88,7 +88,7 @@ def report(
 
 def explore(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file (.zip, .bif, .uai), or asia, alarm, …")],
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     as_json: options.Json = False,
 ) -> None:

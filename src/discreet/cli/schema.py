@@ -9,7 +9,7 @@ import typer
 
 from ..errors import counted
 from . import options, rows
-from .command import Command
+from .command import Command, Group
 from .console import note, say, say_json
 from .failures import Exit, WrongUse
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..tables.check import Examination, Problem
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="The schema: what is publicly known about the columns, in a file that a person can edit; see docs/schema.md.",
