@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
 from sklearn.exceptions import DataConversionWarning  # type: ignore[import-untyped]
 from sklearn.utils.validation import validate_data  # type: ignore[import-untyped]
 
-from ..errors import InputError
+from ..errors import BudgetError, InputError
 from ..privacy.budget import ApproxDP, Budget, PureDP
 from ..privacy.curator import Curator
 from ..tables.base import Table
@@ -36,6 +36,8 @@ def as_budget(budget: Budget | float, delta: float = 0.0) -> Budget:
         return budget
     if isinstance(budget, bool) or not isinstance(budget, int | float):
         raise InputError(f"budget is PureDP(ε), ZCDP(ρ), ApproxDP(ε, δ) or a number ε, got {budget!r}")
+    if not 0 < budget < float("inf"):
+        raise BudgetError(f"budget, read as the total ε, must be positive and finite, got budget={budget}")
     return ApproxDP(budget, delta) if delta else PureDP(budget)
 
 
