@@ -44,7 +44,7 @@ RECIPES = {f"{m.family} {m.name}": recipe_for(m) for m in METHODS}
 
 
 def release_of(recipe, budget=None, curator=None):
-    with curator or Curator(ROWS, PrivacyUnit(), budget or PureDP(1), remember=True) as asked:
+    with curator or Curator(ROWS, PrivacyUnit(), budget or PureDP(1)) as asked:
         return Release.of(learn(recipe, asked), {"epsilon": "1"}, {"name": "Lungs"})
 
 
@@ -117,7 +117,7 @@ def test_a_plain_model_file_is_a_release_without_sums(tmp_path):
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_research_and_exact_models_are_not_saved(name, tmp_path):
-    for curator in (ResearchCurator(ROWS, budget=PureDP(1), seed=3, remember=True), ExactCurator(ROWS)):
+    for curator in (ResearchCurator(ROWS, budget=PureDP(1), seed=3), ExactCurator(ROWS)):
         origin = curator.statement()["origin"]
         model = RECIPES[name].learner().fit(curator)
         assert model.card["origin"] == origin
@@ -140,7 +140,7 @@ def test_research_sums_are_refused_even_beside_an_honest_card(optimal, tmp_path)
 
 def test_research_noise_is_seeded_and_right():
     def smoke(seed):
-        return learn(RECIPES["network optimal"], ResearchCurator(ROWS, budget=PureDP(1), seed=seed, remember=True))
+        return learn(RECIPES["network optimal"], ResearchCurator(ROWS, budget=PureDP(1), seed=seed))
 
     assert smoke(1).model == smoke(1).model
     assert smoke(1).model != smoke(2).model

@@ -12,8 +12,9 @@ import typer
 from ..errors import WEIGHTS_REFUSED, BudgetError, DiscreetError, InputError, counted
 from . import options, rows
 from .choices import Choices, merged, options_from
-from .console import note, progress, say, say_json, say_table, waiting
+from .console import note, progress, say, say_json, waiting
 from .failures import Interrupted, WrongUse
+from .methods import say_methods
 from .money import open_ledger, remark_before, what_was_spent
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def plan(
       discreet plan --methods
     """
     if methods:
-        _say_methods(as_json=as_json)
+        say_methods(as_json=as_json)
         return
     line = _line(locals())
     prepared = prepare(merged(run, line))
@@ -284,17 +285,6 @@ def _bounds(prepared: Prepared) -> list[str]:
     return [f"For edges of weight {weight:g}{whose}; `discreet bounds` says more:", *found.summary()]
 
 
-def _say_methods(*, as_json: bool) -> None:
-    from ..estimation.recipe import METHODS
-
-    if as_json:
-        keys = ("family", "name", "needs", "summary")
-        say_json([{**{key: getattr(m, key) for key in keys}, "options": list(m.options)} for m in METHODS])
-        return
-    lines = [[m.family, m.name, m.needs or "—", m.summary, ", ".join(m.options)] for m in METHODS]
-    say_table(["family", "method", "needs", "how", "options"], lines)
-
-
 # -- asking the rows ---------------------------------------------------------------------------------------------------
 
 
@@ -324,7 +314,6 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
                 account,
                 public_size=prepared.public_size,
                 purpose=choices.purpose or "fit",
-                remember=True,
             ) as curator,
         ):
             learned = learn(prepared.recipe, curator, prepared.totals)
@@ -405,9 +394,7 @@ def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
     rows.check_rows(where, choices.delimiter, prepared.domain, choices.unit_column, engine)
     with progress():
         table = rows.open_rows(where, choices.delimiter, prepared.domain, choices.unit_column, engine)
-        curator = ResearchCurator(
-            table, prepared.unit, prepared.budget, seed=seed, public_size=prepared.public_size, remember=True
-        )
+        curator = ResearchCurator(table, prepared.unit, prepared.budget, seed=seed, public_size=prepared.public_size)
         model = learn(prepared.recipe, curator, prepared.totals).model
     if as_json:
         say_json({"research": True, "seed": seed, "edges": [list(e) for e in model.edges], "model": repr(model)})

@@ -52,7 +52,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = True  # noise that protects is never seeded
         return tags
 
-    def _curator(self, table: Table, *, remember: bool = False) -> Curator:
+    def _curator(self, table: Table) -> Curator:
         """A curator with the whole budget. A second fit is a second release, and says so."""
         budget = as_budget(self.budget, self.delta)
         fits = getattr(self, "fits_", 0) + 1
@@ -63,7 +63,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 PrivacyWarning,
                 stacklevel=3,
             )
-        curator = Curator(table, self.unit, budget, self.ledger, public_size=self.public_size, remember=remember)
+        curator = Curator(table, self.unit, budget, self.ledger, public_size=self.public_size)
         self.fits_ = fits
         return curator
 
