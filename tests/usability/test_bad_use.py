@@ -233,6 +233,8 @@ CATALOGUE = {
     "show a folder": (["show", "f"], FILE, ["f is a folder"], folder("f")),
     "show a damaged file": (["show", "tables.zip"], FILE, ["tables.zip"], a_damaged_release),
     "verify no file": (["verify", "no.zip"], FILE, ["no.zip"]),
+    "verify another kind of file": (["verify", "data.csv"], FILE, ["data.csv", "not a discreet file"]),
+    "verify an empty file": (["verify", "d"], FILE, ["it is empty"], write("d", b"")),
     "spreadsheet over a file": (["show", "tables.zip", "--csv", "data.csv"], FILE, ["data.csv", "--force"], a_release),
     "spreadsheet of a model": (["show", "asia.zip", "--csv", "t.csv"], WRONG_USE, ["asia.zip", "model"], a_model),
     "schema twice": (["schema", "check", "data.csv", "schema.toml", "--schema", "b.toml"], WRONG_USE, ["keep one"]),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DiscreetError, FileFormatError, NotAReleaseError, counted
+from ..errors import DiscreetError, FileFormatError, ForeignFileError, NotAReleaseError, counted
 from . import options
 from .console import progress, say, say_json
 from .failures import Exit, WrongUse
@@ -95,7 +95,7 @@ def verify(
     When the file holds the noisy tables behind a model, the model is learned
     again from them: if it comes out the same, there is nothing else in it. The
     checksum finds damage; it does not prove who wrote the file. Exit code 1
-    when something is off.
+    when something is off, 4 when it is no file of ours at all.
 
     \b
     [bold]Example[/bold]
@@ -112,6 +112,8 @@ def verify(
             _verify_measurements(file, lines, problems)
         else:
             _verify_model(file, lines, problems, refit=not no_refit)
+    except ForeignFileError:  # there is nothing to check
+        raise
     except (FileFormatError, NotAReleaseError) as error:
         problems.append(str(error))
     except DiscreetError as error:
