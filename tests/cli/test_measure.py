@@ -60,17 +60,17 @@ def test_a_person_counts_as_often_as_allowed(desk, discreet):
 
 def test_a_release_by_person_says_what_its_counts_are_of(desk, discreet):
     said = (
-        "Counts at most 2 rows of each 'patient', chosen at random; intervals cover the noise, not the rows left out. "
-        "Rows without a 'patient' do not count."
+        "All rows with the same “patient” are protected together. At most 2 rows of each count, chosen at random; rows "
+        "without a “patient” do not. Intervals cover the noise, not the rows left out."
     )
     by_person = [*ASK, "1", "--unit-column", "patient", "--max-rows", "2", "-o", "t.zip"]
     for result in (discreet(*by_person, "--plan"), discreet(*by_person), discreet("show", "t.zip")):
         assert result.code == 0 and said in result.out
     assert said in discreet("verify", "t.zip").out
     assert said in json.loads(discreet("show", "t.zip", "--json").out)["statement"]
-    assert "Counts at most" not in discreet(*ASK, "1").out
+    assert "At most" not in discreet(*ASK, "1").out
     one = discreet(*ASK, "1", "--unit-column", "patient", "--max-rows", "1").out
-    assert "(at most 1 row)" in one and "at most 1 row of each 'patient'" in one
+    assert "(at most 1 row)" in one and "At most 1 row of each counts" in one
     assert "from public knowledge" in " ".join(discreet("measure", "--help").out.replace("│", " ").split())
 
 
@@ -112,8 +112,9 @@ def test_zcdp_is_put_into_words_at_a_stated_delta(desk, discreet):
     factor = math.exp(converted.epsilon)
     for command in ("show", "verify"):
         text = discreet(command, "t.zip").out
-        assert f"ρ = 0.1 (zCDP) in total. That is {converted}. Any one row" in text
-        assert f"more than {factor:.3g} times likelier, but for a chance of 1e-06" in text
+        assert f"ρ = 0.1 (zCDP) in total. That is {converted}. Nothing in this release" in text
+        assert f"more than {factor:.3g} times likelier or less likely to appear had any one record not been" in text
+        assert "in the data, except with a probability of 1e-06." in text
 
 
 def test_too_many_cells_in_all_are_refused_in_words_of_the_command_line(desk, discreet, monkeypatch):

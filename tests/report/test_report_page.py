@@ -131,7 +131,7 @@ def test_words_for_every_notion_and_unit():
         "budget": {"notion": "pure", "epsilon": "30"},
         "unit": {"column": None, "max_rows": 1, "relation": "add-remove"},
     }
-    assert "weak protection" in " ".join(words.guarantee(weak)) and "e^30" in words.guarantee(weak)[0]
+    assert "protects hardly at all" in " ".join(words.guarantee(weak)) and "e^30" in words.guarantee(weak)[0]
 
 
 def test_it_renders_on_a_desk_and_on_a_phone(page, browser, tmp_path):
