@@ -164,13 +164,14 @@ def _verify_measurements(file: Path, lines: list[str], problems: list[str]) -> N
 
 
 def _verify_model(file: Path, lines: list[str], problems: list[str], *, refit: bool = True) -> None:
+    from ..models.records import origin_of
     from ..release import Release
 
     release = Release.load(file)
     card = release.model.card
     lines.extend(_about_model(file, card))
     if not _is_release(card):
-        if card is None or card.get("origin") in ("exact", "research") or not _is_public(card):
+        if origin_of(card) != "public":
             problems.append(
                 "it carries no statement of privacy and does not say that it is public knowledge; if it was learned "
                 "from private records, it must not be published"
@@ -277,11 +278,6 @@ def _about_model(file: Path, card: Mapping[str, Any] | None) -> list[str]:
 
 def _is_release(card: Mapping[str, Any] | None) -> bool:
     return card is not None and "budget" in card
-
-
-def _is_public(card: Mapping[str, Any]) -> bool:
-    """Whether the card says that the model is public knowledge; the bundled networks say so in words."""
-    return card.get("origin") == "public" or str(card.get("what", "")).startswith("a public ")
 
 
 def _one_line(text: str) -> str:
