@@ -87,7 +87,8 @@ def opendp(mechanism, frame, task):
     table = context.query(**spent).contingency_table(keys=keys, algorithm=algorithm).release()
 
     def make():
-        made = table.synthesize(rows=task["records"]).to_pandas()
+        # Its default, method="round", loses most of what the table knows of pairs: on sachs 0.12 for 0.03.
+        made = table.synthesize(rows=task["records"], method="sample").to_pandas()
         return made.fillna(0).astype(int)  # it has a level of its own for absent values; noise alone can be there
 
     return make

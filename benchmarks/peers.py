@@ -50,7 +50,7 @@ OURS: dict[str, tuple[str, ...]] = {
     "discreet fit --family pairwise": ("pairwise", "moments"),
 }
 PURE = ("OpenDP MST", "OpenDP AIM", "DataSynthesizer PrivBayes")
-APPROXIMATE = ("OpenDP MST", "OpenDP AIM", "SmartNoise MST", "SmartNoise AIM", "dpmm MST", "dpmm AIM", "dpmm PrivBayes")
+APPROXIMATE = ("SmartNoise MST", "OpenDP MST", "dpmm PrivBayes", "SmartNoise AIM", "OpenDP AIM", "dpmm MST", "dpmm AIM")
 PATIENCE = 900  # seconds for one run of a peer
 SLOW = ("AIM", "dpmm")  # minutes a run, so there are fewer of them
 
@@ -61,7 +61,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
     runs = 2 if quick else 5
     with Checkpoint.of("peers", seed, quick, data) as kept, tempfile.TemporaryDirectory() as folder:
         for name in _tasks(data):
-            for budget, peers in ((PureDP(EPSILON), PURE), (ApproxDP(EPSILON, DELTA), APPROXIMATE)):
+            for budget, peers in ((ApproxDP(EPSILON, DELTA), APPROXIMATE), (PureDP(EPSILON), PURE)):
                 setting = f"{name}, {budget}"
                 ours: dict[str, list[Row]] = {
                     method: [
