@@ -225,7 +225,6 @@ def _after_the_spend(error: Exception, spent: str) -> Exception:
 def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | None, *, as_json: bool) -> None:
     from ..estimation.recipe import FAMILIES
     from ..io.atomic import write_atomically
-    from ..report import words
     from ..report.card import card_yaml
     from . import views
 
@@ -250,7 +249,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | 
     size = f"{counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}"
     say(f"Learned {FAMILIES[prepared.recipe.family]}: {size}.")
     kept = ", its card and the noisy tables behind it" if release.again is not None else " and its card"
-    doubtful = release.card.get("peeked") or words.weak_protection(prepared.budget)
+    doubtful = release.card.get("peeked") or options.weak_protection(prepared.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")
     name = prepared.domain.names[0]
     say(f'Next: discreet query {path} "P({name})"; discreet sample {path} -n 1000 -o synthetic.csv')

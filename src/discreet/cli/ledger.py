@@ -42,7 +42,6 @@ def create(
       discreet ledger create ledger.db --rho 0.5
     """
     from ..privacy.ledger import Ledger
-    from ..report import words
 
     total = options.budget_from(epsilon, delta, rho)
     if ledger.exists():
@@ -54,7 +53,7 @@ def create(
             say_json({"ledger": str(ledger), "total": total.to_dict()})
         else:
             say(f"Made the ledger {ledger}: {total} in total.")
-    if weak := words.weak_protection(total):
+    if weak := options.weak_protection(total):
         note(f"Remark: {weak}")
 
 

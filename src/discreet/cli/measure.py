@@ -138,7 +138,6 @@ def _show(
     everything: bool,
     as_json: bool,
 ) -> None:
-    from ..report import words
     from . import views
 
     if as_json:
@@ -152,7 +151,7 @@ def _show(
     say()
     views.say_lines(views.statement_lines(released.release))
     if output is not None:
-        doubtful = released.release.get("peeked") or words.weak_protection(budget)
+        doubtful = released.release.get("peeked") or options.weak_protection(budget)
         say(f"Saved in {output}; `discreet show {output}` prints it{'' if doubtful else ', and it can be published'}.")
 
 

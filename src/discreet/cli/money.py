@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import LedgerError
+from . import options
 from .console import note
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ def what_was_spent(curator: Curator | None, account: Ledger | None) -> str:
 
 def remark_before(budget: Budget, peeked: Mapping[str, tuple[str, ...]]) -> None:
     """What should be known before anything is spent."""
-    from ..report import words
-
-    if weak := words.weak_protection(budget):
+    if weak := options.weak_protection(budget):
         note(f"Remark: {weak}")
     if peeked:
         note(

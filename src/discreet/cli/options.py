@@ -174,6 +174,13 @@ def check_ledger_notion(total: Budget, budget: Budget) -> None:
     raise BudgetError(f"this ledger is {names[type(total)]}, its total is {total}: {way}")
 
 
+def weak_protection(budget: Budget) -> str | None:
+    """A plain word about a budget that hardly protects; None for one that does."""
+    from ..report import words
+
+    return words.weak_protection(budget)
+
+
 def unit_from(relation: str, column: str | None, max_rows: int | None) -> PrivacyUnit:
     from ..privacy.unit import RELATIONS, PrivacyUnit
 
