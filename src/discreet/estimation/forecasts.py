@@ -13,7 +13,7 @@ from .recipe import Recipe
 
 # Measured on one core of a small machine; a forecast, not a promise.
 _SECONDS_PER_DRAW = {"laplace": 6e-6, "gaussian": 10e-6}
-_PASSES = {"optimal": 50, "uniform": 1, "two_stage": 60, "noise_aware": 900, "collective": 2500, "naive": 500}
+_PASSES = {"optimal": 50, "uniform": 1, "two_stage": 60, "noise_aware": 300, "collective": 2500, "naive": 500}
 _SECONDS_PER_CANDIDATE = 7e-5  # of a private search: one table counted and scored, at some thousand rows
 _SECONDS_PER_PAIR_CELL = 2e-4
 _BASE_BYTES = 150 * 2**20  # Python with NumPy, SciPy and OpenDP
