@@ -96,9 +96,9 @@ class Cells:
         elif self.quick:
             runs, step, seconds = (30, 1.05, 60.0) if method is DEFAULT else (10, 1.15, 60.0)
         elif matching and (method in (DEFAULT, SELECTED) or p in (64, 128)):
-            runs, step, seconds = 30, 1.05, 240.0
+            runs, step, seconds = 30, 1.05, 600.0
         else:
-            runs, step, seconds = (20, 1.15, 60.0) if p < 256 else (10, 1.15, 60.0)
+            runs, step, seconds = 20 if p < 256 else 10, 1.15, 150.0 if matching else 60.0
         return Search(method, kind, p, self.seed, runs, step, 1e5 if matching else 4e4, seconds=seconds)
 
     def get(self, kind: str, p: int, method: Method) -> dict[str, float | None]:

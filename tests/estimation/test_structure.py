@@ -293,7 +293,7 @@ def test_planted_bugs_are_caught(monkeypatch):
     def tells(curator):
         found = StableEdges(0.5, "correlation").fit(curator)
         test = CorrelationTest(THREE, [("a", "b"), ("a", "c"), ("b", "c")], 0.25)
-        return found, int(np.argmin(np.abs(test.levels(curator._rows.sum(test.query), curator.unit))))
+        return found, int(np.argmin(np.abs(test.levels(curator._rows.sum, curator.unit))))
 
     assert failures(audit_replay(tells, THREE, UNITS["add-remove"], ROOMY, count=40))
 
