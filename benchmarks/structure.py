@@ -92,13 +92,14 @@ class Cells:
     def search(self, kind: str, p: int, method: Method) -> Search:
         matching = kind == "matching"
         if method.slow:
-            runs, step, seconds = 10, 1.3, 150.0 if matching else 40.0
+            runs, step = 10, 1.3
+            seconds = (150.0 if matching else 40.0) if method is MODE else (60.0 if matching else 15.0)
         elif self.quick:
             runs, step, seconds = (30, 1.05, 60.0) if method is DEFAULT else (10, 1.15, 60.0)
         elif matching and (method in (DEFAULT, SELECTED) or p in (64, 128)):
             runs, step, seconds = 30, 1.05, 600.0
         else:
-            runs, step, seconds = 20 if p < 256 else 10, 1.15, 150.0 if matching else 60.0
+            runs, step, seconds = 20 if p < 256 else 10, 1.15, 150.0 if matching else 45.0
         return Search(method, kind, p, self.seed, runs, step, 1e5 if matching else 4e4, seconds=seconds)
 
     def get(self, kind: str, p: int, method: Method) -> dict[str, float | None]:

@@ -307,8 +307,8 @@ def test_planted_bugs_are_caught(monkeypatch):
 
     from discreet.privacy import edge_tests
 
-    right = edge_tests._moved
-    monkeypatch.setattr(edge_tests, "_moved", lambda unit, one, tau: right(unit, one, tau) // unit.max_rows)
+    right = edge_tests.moved_by
+    monkeypatch.setattr(edge_tests, "moved_by", lambda unit, one, tau: right(unit, one, tau) // unit.max_rows)
     assert failures(audit_replay(StableEdges(0.5, "correlation").fit, THREE, UNITS["person"], ROOMY, count=80))
-    monkeypatch.setattr(edge_tests, "_moved", lambda unit, one, tau: right(UNITS["add-remove"], one, tau))
+    monkeypatch.setattr(edge_tests, "moved_by", lambda unit, one, tau: right(UNITS["add-remove"], one, tau))
     assert failures(audit_replay(StableEdges(0.5, "correlation").fit, THREE, UNITS["replace-one"], ROOMY, count=80))

@@ -129,4 +129,5 @@ def _levels(
             C = within(m[j], s[j, k], s[j, l], t[kl, j])
             total = total + scatter(A, B, C, N)
     level = level_of(total - threshold * known.n, moved)
-    return np.maximum(level, np.maximum(known.apart[ij, k], known.apart[ij, l]))
+    out: NDArray[Any] = np.maximum(level, np.maximum(known.apart[ij, k], known.apart[ij, l]))
+    return out
