@@ -96,7 +96,7 @@ class Cells:
             seconds = (150.0 if matching else 40.0) if method is MODE else (60.0 if matching else 15.0)
         elif self.quick:
             runs, step, seconds = (30, 1.05, 60.0) if method is DEFAULT else (10, 1.15, 60.0)
-        elif matching and (method in (DEFAULT, SELECTED) or p in (64, 128)):
+        elif matching and (method in (DEFAULT, SELECTED) or (p in (64, 128) and method is not SELECTED_PURE)):
             runs, step, seconds = 30, 1.05, 600.0
         else:
             runs, step, seconds = 20 if p < 256 else 10, 1.15, 150.0 if matching else 45.0
