@@ -132,8 +132,8 @@ def share_right(method: Method, kind: str, p: int, n: float, runs: int, seed: in
 class Search:
     """For the least n of a geometric grid at which nine of ten runs are right, while at the next smaller they are not.
 
-    ``one_graph``: a graph that all runs share; otherwise each has its own. When ``seconds`` are over the search stops
-    with what is known: an n that was not enough, and perhaps one that was.
+    ``one_graph``: a graph that all runs share; otherwise each has its own. When ``seconds`` of computing are over it
+    stops with what is known: an n that was not enough, and perhaps one that was.
     """
 
     method: Method
@@ -148,7 +148,7 @@ class Search:
 
     def __call__(self, start: float | None = None) -> dict[str, float | None]:
         """``n`` that was enough, ``above``: the largest that was not; None where there is none."""
-        until = time.monotonic() + self.seconds
+        until = time.process_time() + self.seconds
         low, high = -1, None
         try:
             top = math.floor(math.log(self.most / 100) / math.log(self.step))
@@ -186,7 +186,7 @@ class Search:
     def _enough(self, k: int, until: float) -> bool:
         failed = 0
         for r in range(self.runs):
-            if time.monotonic() > until:
+            if time.process_time() > until:
                 raise TimeoutError
             truth = graph(self.kind, self.p, self.one_graph if self.one_graph is not None else 7919 * self.seed + r)
             failed += not is_right(self.method, truth, self.kind, int(self._n(k)), 10_007 * self.seed + 101 * r + k)

@@ -93,13 +93,13 @@ class Cells:
         matching = kind == "matching"
         if method.slow:
             runs, step = 10, 1.3
-            seconds = (150.0 if matching else 40.0) if method is MODE else (60.0 if matching else 15.0)
+            seconds = (150.0 if matching else 30.0) if method is MODE else (40.0 if matching else 10.0)
         elif self.quick:
             runs, step, seconds = (30, 1.05, 60.0) if method is DEFAULT else (10, 1.15, 60.0)
         elif matching and (method in (DEFAULT, SELECTED) or (p in (64, 128) and method is not SELECTED_PURE)):
             runs, step, seconds = 30, 1.05, 600.0
         else:
-            runs, step, seconds = 20 if p < 256 else 10, 1.15, 150.0 if matching else 45.0
+            runs, step, seconds = 20 if p < 256 else 10, 1.15, 90.0 if matching else 30.0
         return Search(method, kind, p, self.seed, runs, step, 1e5 if matching else 4e4, seconds=seconds)
 
     def get(self, kind: str, p: int, method: Method) -> dict[str, float | None]:
@@ -169,26 +169,39 @@ def regular_graphs(cells: Cells) -> Iterator[dict[str, Any]]:
 # -- the sweep, and Table 1 --------------------------------------------------------------------------------------------
 
 
+COLUMNS = (8, 16, 32, 64, 128, 256)
+FIRST = (DEFAULT, UNKNOWN, MODE, SELECTED, NONPRIVATE)
+
+
 def sweep(cells: Cells, figure: Path | None) -> Iterator[dict[str, Any]]:
     if cells.quick:
-        settings = [("matching", p, m) for m in (DEFAULT, SELECTED, NONPRIVATE) for p in (8, 16, 32, 64, 128)
-                    if m is DEFAULT or p <= 64]  # fmt: skip
-    else:
-        settings = [("matching", p, m) for m in ALL for p in (8, 16, 32, 64, 128, 256)]
-    others = [(kind, p, m) for columns in ((8, 16, 32, 64, 128), (256,)) for kind in WEIGHTS if kind != "matching"
-              for m in ALL for p in columns]  # fmt: skip
-    for kind, p, method in settings:
-        if method in OF_BLOCKS and not cells.quick:
-            yield from beside_default(cells, kind, p, method)
-        yield cells.row(kind, p, method)
-    if figure is not None:
-        draw_table({name: curve for (_, name), curve in cells.curves.items()}, ALL, figure)
-    yield from slopes(cells)
-    if not cells.quick:
-        for kind, p, method in others:
-            if method in OF_BLOCKS:
+        for method in (DEFAULT, SELECTED, NONPRIVATE):
+            for p in COLUMNS[:5] if method is DEFAULT else COLUMNS[:4]:
+                yield cells.row("matching", p, method)
+        yield from slopes(cells)
+        return
+    for kind, p, method in by_importance():  # a run that is cut short has the more important cells
+        cells.get(kind, p, method)
+        if method in OF_BLOCKS:
+            list(beside_default(cells, kind, p, method))
+    assert figure is not None
+    draw_table({name: curve for (kind, name), curve in cells.curves.items() if kind == "matching"}, ALL, figure)
+    for kind in WEIGHTS:
+        for p in COLUMNS:
+            yield from (cells.row(kind, p, method) for method in ALL)
+            for method in OF_BLOCKS:
                 yield from beside_default(cells, kind, p, method)
-            yield cells.row(kind, p, method)
+    yield from slopes(cells)
+
+
+def by_importance() -> Iterator[tuple[str, int, Method]]:
+    rest = [m for m in ALL if m not in FIRST]
+    others = [kind for kind in WEIGHTS if kind != "matching"]
+    for kinds, columns, methods in (
+        (["matching"], COLUMNS, FIRST), (others, COLUMNS[:5], FIRST), (["matching"], COLUMNS, rest),
+        (others, COLUMNS[:5], rest), (others, COLUMNS[5:], ALL),
+    ):  # fmt: skip
+        yield from ((kind, p, method) for kind in kinds for method in methods for p in columns)
 
 
 def beside_default(cells: Cells, kind: str, p: int, method: Method) -> Iterator[dict[str, Any]]:
