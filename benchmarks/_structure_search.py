@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from benchmarks._mrf_ising import draw
 from discreet.estimation.ising_learner import IsingLearner
@@ -146,19 +147,21 @@ class Search:
     one_graph: int | None = None
     seconds: float = math.inf
 
-    def __call__(self, start: float | None = None) -> dict[str, float | None]:
-        """``n`` that was enough, ``above``: the largest that was not; None where there is none."""
+    def __call__(self, start: float | None = None) -> dict[str, Any]:
+        """``n`` that was enough, ``above``: the largest that was not; None where there is none. ``tried``: every n,
+        with how many of how many runs were right."""
         until = time.process_time() + self.seconds
+        tried: list[list[float]] = []
         low, high = -1, None
         try:
             top = math.floor(math.log(self.most / 100) / math.log(self.step))
             first = math.log((start or self.method.guess(self.p)) / 100) / math.log(self.step)
             k, stride = min(max(round(first), 0), top), 2
-            if self._enough(k, until):
+            if self._enough(k, until, tried):
                 high = k
                 while high > 0 and low < 0:
                     next_one = max(high - stride, 0)
-                    if self._enough(next_one, until):
+                    if self._enough(next_one, until, tried):
                         high, stride = next_one, 2 * stride
                     else:
                         low = next_one
@@ -166,30 +169,49 @@ class Search:
                 low = k
                 while high is None and low < top:
                     next_one = min(low + stride, top)
-                    if self._enough(next_one, until):
+                    if self._enough(next_one, until, tried):
                         high = next_one
                     else:
                         low, stride = next_one, 2 * stride
             while high is not None and high - low > 1:
                 middle = (low + high) // 2
-                if self._enough(middle, until):
+                if self._enough(middle, until, tried):
                     high = middle
                 else:
                     low = middle
         except TimeoutError:
             pass
-        return {"n": None if high is None else self._n(high), "above": None if low < 0 else self._n(low)}
+        known = {"n": None if high is None else self._n(high), "above": None if low < 0 else self._n(low)}
+        return {**known, "tried": tried}
 
     def _n(self, k: int) -> float:
         return float(round(100 * self.step**k))
 
-    def _enough(self, k: int, until: float) -> bool:
-        failed = 0
+    def _enough(self, k: int, until: float, tried: list[list[float]]) -> bool:
+        seen = [self._n(k), 0, 0]
+        tried.append(seen)
         for r in range(self.runs):
             if time.process_time() > until:
                 raise TimeoutError
             truth = graph(self.kind, self.p, self.one_graph if self.one_graph is not None else 7919 * self.seed + r)
-            failed += not is_right(self.method, truth, self.kind, int(self._n(k)), 10_007 * self.seed + 101 * r + k)
-            if failed > self.runs // 10:
+            right = is_right(self.method, truth, self.kind, int(self._n(k)), 10_007 * self.seed + 101 * r + k)
+            seen[1], seen[2] = seen[1] + right, seen[2] + 1
+            if seen[2] - seen[1] > self.runs // 10:
                 return False
         return True
+
+
+def smoothed(tried: Mapping[int, Sequence[Sequence[float]]]) -> dict[int, float]:
+    """n at which nine of ten runs are right, for each p, by maximum likelihood from all runs of its search: a logistic
+    curve in ln n, equally steep for all p. Less at the mercy of single runs than the grid's n."""
+    columns = list(tried)
+    rows = np.array([(at, math.log(n), right, runs) for at, p in enumerate(columns) for n, right, runs in tried[p]])
+    at, log_n, right, runs = rows[:, 0].astype(int), rows[:, 1], rows[:, 2], rows[:, 3]
+
+    def loss(x: Any) -> float:
+        margin = np.exp(x[-1]) * (log_n - x[at])
+        return float(runs @ np.logaddexp(0, -margin) + (runs - right) @ margin)
+
+    middle = [float(np.mean(log_n[at == each])) for each in range(len(columns))]
+    found = minimize(loss, [*middle, math.log(10.0)], method="BFGS").x
+    return {p: math.exp(m + math.log(9) / math.exp(found[-1])) for p, m in zip(columns, found, strict=False)}

@@ -39,6 +39,7 @@ from benchmarks._structure_search import (
     Method,
     Search,
     share_right,
+    smoothed,
 )
 from benchmarks.harness import Checkpoint, row
 from discreet.audit.statistical import clopper_pearson
@@ -88,6 +89,7 @@ class Cells:
     def __init__(self, kept: Checkpoint, quick: bool, seed: int) -> None:
         self.kept, self.quick, self.seed = kept, quick, seed
         self.curves: Curves = {}
+        self.tried: dict[str, dict[int, Any]] = {}  # on matchings, by method
 
     def search(self, kind: str, p: int, method: Method) -> Search:
         matching = kind == "matching"
@@ -102,15 +104,22 @@ class Cells:
             runs, step, seconds = 20 if p < 256 else 10, 1.15, 90.0 if matching else 30.0
         return Search(method, kind, p, self.seed, runs, step, 1e5 if matching else 4e4, seconds=seconds)
 
-    def get(self, kind: str, p: int, method: Method) -> dict[str, float | None]:
+    def get(self, kind: str, p: int, method: Method) -> dict[str, Any]:
         curve = self.curves.setdefault((kind, method.name), {})
         search = self.search(kind, p, method)
         smaller = max((q for q in curve if q < p), default=None)
         start = None if smaller is None else curve[smaller] * method.guess(p) / method.guess(smaller)
-        found: dict[str, float | None] = self.kept.get(f"{kind} {p} {method.name}", partial(search, start))
+        found: dict[str, Any] = self.kept.get(f"{kind} {p} {method.name}", partial(search, start))
         if found["n"] is not None:
             curve[p] = found["n"]
+            if kind == "matching":
+                self.tried.setdefault(method.name, {})[p] = found.get("tried")
         return found
+
+    def smooth(self, name: str) -> dict[int, float] | None:
+        """n on matchings by a curve through all runs of the searches."""
+        tried = self.tried[name]
+        return smoothed(dict(sorted(tried.items()))) if all(tried.values()) else None
 
     def row(self, kind: str, p: int, method: Method, **more: Any) -> dict[str, Any]:
         found, search = self.get(kind, p, method), self.search(kind, p, method)
@@ -119,7 +128,7 @@ class Cells:
                    **facts(method, search.runs))  # fmt: skip
 
 
-def remark(found: dict[str, float | None], search: Search) -> dict[str, str]:
+def remark(found: dict[str, Any], search: Search) -> dict[str, str]:
     """Where the search was not finished, what it knows."""
     n, above = found["n"], found["above"]
     if n is None:
@@ -228,9 +237,10 @@ def beside_default(cells: Cells, kind: str, p: int, method: Method) -> Iterator[
 
 def slopes(cells: Cells) -> Iterator[dict[str, Any]]:
     theory = {DEFAULT.name: "log p", SELECTED.name: "√p: 0.5", SELECTED_PURE.name: "p: 1", NONPRIVATE.name: "log p"}
-    for (kind, name), curve in cells.curves.items():
-        if kind != "matching" or len(curve) < 3:
+    for (kind, name), grid in cells.curves.items():
+        if kind != "matching" or len(grid) < 3:
             continue
+        curve = cells.smooth(name) or grid
         what, said = "slope of log n against log p, matching", f"p = {min(curve)} … {max(curve)}"
         shown: dict[str, Any] = {
             "method": None if name == DEFAULT.name else name,
