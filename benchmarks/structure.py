@@ -94,8 +94,7 @@ class Cells:
     def search(self, kind: str, p: int, method: Method) -> Search:
         matching = kind == "matching"
         if method.slow:
-            runs, step = 10, 1.3
-            seconds = (150.0 if matching else 30.0) if method is MODE else (40.0 if matching else 10.0)
+            runs, step, seconds = 10, 1.3, time_for(method, p, matching)
         elif self.quick:
             runs, step, seconds = (30, 1.05, 60.0) if method is DEFAULT else (10, 1.15, 60.0)
         elif matching and (method in (DEFAULT, SELECTED) or (p in (64, 128) and method is not SELECTED_PURE)):
@@ -128,11 +127,20 @@ class Cells:
                    **facts(method, search.runs))  # fmt: skip
 
 
+def time_for(method: Method, p: int, matching: bool) -> float:
+    """Seconds of computing for the search of a slow method; 0 where a single run takes too many of them."""
+    if method is MODE:
+        return (150.0 if p <= 128 else 0.0) if matching else (20.0 if p <= 32 else 0.0)
+    if method in OF_BLOCKS:
+        return (40.0 if p <= 64 else 0.0) if matching else (10.0 if p <= 16 else 0.0)
+    return 40.0 if matching else 10.0 if p <= 128 else 0.0
+
+
 def remark(found: dict[str, Any], search: Search) -> dict[str, str]:
     """Where the search was not finished, what it knows."""
     n, above = found["n"], found["above"]
     if n is None:
-        return {"note": f"not at {above:,.0f}" if above else "no n was tried to the end"}
+        return {"note": f"not at {above:,.0f}" if above else "not searched: a run takes too long"}
     if n / (above or 100) > search.step * 1.03:
         return {"note": f"between {above or 100:,.0f} and {n:,.0f}"}
     return {}
@@ -225,14 +233,18 @@ def beside_default(cells: Cells, kind: str, p: int, method: Method) -> Iterator[
             yield row(name, f"{kind}, p = {p}", math.nan, target=1.0, note="the default not within the largest n",
                       **facts(DEFAULT, search.runs))  # fmt: skip
         return
+    if method is not MODE and search.seconds == 0:
+        return
+    runs = 5 if p <= 64 else 3
     few = cells.kept.get(f"{kind} {p} {method.name} at {ours:g}",
-                         partial(share_right, method, kind, p, ours, 5, cells.seed))  # fmt: skip
+                         partial(share_right, method, kind, p, ours, runs, cells.seed))  # fmt: skip
     theirs = cells.get(kind, p, method)
     too_few = max(theirs["above"] or 0.0, ours if few < 0.9 else 0.0)
     known = theirs["n"] or too_few
     note = {} if theirs["n"] else {"note": f"at most: {method.name} needs more than {too_few:,.0f}"}
+    right = f"share of {method.name} right at {ours:,.0f}"
     yield row(name, f"{kind}, p = {p}", ours / known if known else math.nan, target=1.0, reference=few,
-              reference_name=f"share of {method.name} right at {ours:,.0f}", **note, **facts(DEFAULT, 5))  # fmt: skip
+              reference_name=right, **note, **facts(DEFAULT, runs))  # fmt: skip
 
 
 def slopes(cells: Cells) -> Iterator[dict[str, Any]]:
