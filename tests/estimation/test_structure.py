@@ -14,7 +14,7 @@ from mrf_cases import sampled, table_of
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
-from discreet.errors import BudgetError, InputError
+from discreet.errors import BudgetError, CostError, InputError
 from discreet.estimation.binary_learner import BinaryMRFLearner
 from discreet.estimation.ising_learner import IsingLearner
 from discreet.estimation.pairwise_learner import PairwiseLearner
@@ -40,6 +40,7 @@ UNITS = {
 APPROX = ApproxDP(1, 1e-6)
 ROOMY = ApproxDP(2, 0.2)  # a threshold that tables of five rows can pass, so that audits see releases too
 THREE = Domain.of({"a": 2, "b": 2, "c": 2})
+FOUR = Domain.of({"a": 2, "b": 2, "c": 2, "d": 2})
 LEVELS = Domain.of({"a": 2, "b": 3, "c": 2})
 
 
@@ -241,6 +242,9 @@ def test_kind_errors():
         StableEdges(0.5, "magic")
     with pytest.raises(InputError, match="two columns"):
         StableEdges(0.5).fit(Curator(table_of(np.zeros((3, 1), dtype=int), Domain.of({"a": 2})), None, APPROX))
+    with pytest.raises(CostError, match="cells"):
+        StableEdges(0.5).plan(Domain.of(dict.fromkeys("abcdef", 400)), PrivacyUnit(), APPROX)
+    StableEdges(0.5, "correlation").plan(Domain.of(dict.fromkeys("abcdef", 400)), PrivacyUnit(), APPROX)
     with pytest.raises(InputError, match="two levels"):
         SelectedEdges(0.5).fit(Curator(table_of(np.zeros((3, 3), dtype=int), LEVELS), None, ZCDP(0.1)))
 
@@ -249,6 +253,7 @@ def test_kind_errors():
 
 AUDITED = {
     "auto": (StableEdges(0.5), THREE, ROOMY),
+    "two at once": (StableEdges(0.3), FOUR, ROOMY),
     "correlation": (StableEdges(0.5, "correlation"), THREE, ROOMY),
     "conditional": (StableEdges(0.5, "conditional"), THREE, ROOMY),
     "eta unknown": (StableEdges(), THREE, ROOMY),
