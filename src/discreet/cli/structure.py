@@ -80,6 +80,7 @@ def structure(
     from ..schema import load_schema
 
     # Everything public first: whatever is wrong is found before a row is read and before anything is spent.
+    options.check_engine(engine)
     budget = options.budget_from(epsilon, delta, rho)
     unit = options.unit_from(relation, unit_column, max_rows)
     domain = load_schema(schema)
