@@ -40,8 +40,9 @@ def cases_on(domain):
         CorrelationTest(domain, pairs, 0.25),
         SpinTest(domain, 0.25),
         SpinTest(domain, 0.1, "conditional"),
+        SpinTest(domain, 0.15, enough=2),
         DependenceTest(domain, [0.25] * len(pairs)),
-    ][: 3 if len(domain) > 3 else 4]
+    ][: 4 if len(domain) > 3 else 5]
 
 
 def table_of(codes, domain):
@@ -130,7 +131,7 @@ def test_triples_are_sums_of_products():
 FIVE = Domain.of(dict.fromkeys("abcde", 2))
 
 
-def levels_without_shortcuts(rows, tau, unit):
+def levels_without_shortcuts(rows, tau, unit, enough=10**9):
     """The combined test from its definition, with fractions, for every pair and all one or two other columns."""
     z = 2 * rows.astype(int) - 1
     n, p = z.shape
@@ -157,7 +158,7 @@ def levels_without_shortcuts(rows, tau, unit):
             all_of.append(max(level(given(i, j, []) - one * n, 4, one), level(tau * n - means, 1, tau)))
             all_of += [max(level(given(i, j, [k]) - one * n, 4, one), apart[k]) for k in others]
             all_of += [
-                max(level(given(i, j, [k, m]) - two * n, 4, two), apart[k], apart[m])
+                max(level(given(i, j, [k, m]) - two * n, 4, two), apart[k], apart[m], -enough)
                 for k, m in combinations(others, 2)
             ]
             found.append(min(all_of))
@@ -187,6 +188,8 @@ def test_what_is_left_out_changes_no_level(monkeypatch):
 
         wanted = levels_without_shortcuts(rows, tau, ADD)
         assert SpinTest(domain, tau).levels(ask, ADD).tolist() == wanted
+        near = levels_without_shortcuts(rows, tau, ADD, enough=3)
+        assert SpinTest(domain, tau, enough=3).levels(ask, ADD).tolist() == near
         with monkeypatch.context() as patch:  # as with more than 2²⁶ records: Python's own whole numbers
             patch.setattr(edge_tests, "_LARGEST_SQUARE", 0)
             assert SpinTest(domain, tau).levels(ask, ADD).tolist() == wanted

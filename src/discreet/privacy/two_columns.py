@@ -7,9 +7,11 @@ pair passes at k, l when it is dependent given them, or when k or l has little t
 three levels. It passes when it does so at all k, l: their minimum.
 
 There are some p⁴/8 of these, and hardly any can matter. Dependence is never below 0, and the maximum never below the
-levels that are known from pairs. So where one of those is no smaller than what the pair has already (``settled``), its
-minimum with them stays as it is, exactly: only the others are computed, in further passes over the rows. What comes out
-is the minimum over all, whichever way it was found; how long it takes depends on the rows, as ever.
+levels that are known from pairs; and none is taken to be below −``enough``, a public number of steps that is more than
+any test asks for (the maximum with a constant is a level too). So where one of those is no smaller than what the pair
+has already (``settled``), its minimum with them stays as it is, exactly: only the others are computed, in further
+passes over the rows. What comes out is the minimum over all, whichever way it was found; how long it takes depends on
+the rows.
 """
 
 from __future__ import annotations
@@ -82,13 +84,19 @@ class SpinSums:
 
 
 def levels_given_two(
-    domain: Domain, known: SpinSums, ask: Callable[[Query], Sequence[IntArray]], threshold: int, moved: int
+    domain: Domain,
+    known: SpinSums,
+    ask: Callable[[Query], Sequence[IntArray]],
+    threshold: int,
+    moved: int,
+    enough: int,
 ) -> IntArray:
-    """For each pair the minimum over all k, l, or something at least ``settled`` when that is not smaller."""
+    """For each pair the minimum over all k, l (at least −``enough``), or something that is no less than ``settled``
+    when that minimum is not."""
     p = len(known.means)
     first, second = np.triu_indices(p, 1)
     out = np.full(len(first), _NEVER)
-    never_below = level_of(-threshold * known.n, moved)  # dependence is at least 0
+    never_below = max(int(level_of(-threshold * known.n, moved)), -enough)  # dependence is at least 0
     matters = (known.apart < known.settled[:, None]) & (known.settled > never_below)[:, None]
     every = np.arange(len(first))
     matters[every, first] = matters[every, second] = False
@@ -105,7 +113,8 @@ def levels_given_two(
             ij, kl = some[row[at_once]], others[column[at_once]]
             level = _levels(known, ij, kl, four[at_once].astype(known.triples.dtype), threshold, moved)
             np.minimum.at(out, ij, level.astype(np.int64))
-    return out
+    least: IntArray = np.maximum(out, -enough)
+    return least
 
 
 def _levels(

@@ -157,7 +157,10 @@ class StableEdges:
             return DependenceTest(domain, taus, conditional=self.test != "correlation")
         if self.order > 2 or self.test == "correlation":
             return CorrelationTest(domain, all_monomials(domain, min(self.order, len(domain)), least=2), tau)
-        return SpinTest(domain, tau, "combined" if self.test == "auto" else "conditional")
+        call, _ = plan_stability(budget)
+        assert call.threshold is not None
+        far = call.threshold + 1 + math.ceil(6 * call.scale)  # the noise is below that in 1 of 800 runs
+        return SpinTest(domain, tau, "combined" if self.test == "auto" else "conditional", enough=far)
 
 
 def _shares(budget: ApproxDP) -> tuple[PureDP, ApproxDP]:
