@@ -26,6 +26,8 @@ def draw_table(curves: dict[str, dict[int, float]], methods: Sequence[Method], p
     curves = {name: dict(sorted(curve.items())) for name, curve in curves.items() if curve}
     order = sorted(curves, key=lambda name: -max(curves[name].values()))
     styles = {"none": ":", "approx": "-", "zcdp": "--", "pure": "-."}
+    shades = plt.get_cmap("tab20").colors  # type: ignore[attr-defined]
+    axis.set_prop_cycle(color=[*shades[::2], *shades[1::2]])  # more methods than the usual ten colours
     for name in order:
         method = next(m for m in methods if m.name == name)
         notion = "none" if method.budget is None else method.budget.notion
