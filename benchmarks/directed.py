@@ -8,12 +8,7 @@ KL stands beside it (it is infinite wherever the private model allows what never
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import subprocess
-import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -80,8 +75,6 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield from part("times", lambda: _times(alarm, seed))
         on = "child" if quick else "alarm"
         yield from part("mbi", lambda: _peers(on, _load(on, data), seed))
-        for peer in ("dpmm", "DataSynthesizer"):
-            yield from part(peer, lambda peer=peer: [_synthesizer(peer, Work(sachs, seed), quick)])
         draw(found, (data or Path.cwd()) / ("directed-quick.png" if quick else "directed.png"), quick)
 
 
@@ -332,59 +325,3 @@ def _mbi(name: str, work: Work, runs: int = 2) -> Row:
     return row("joint KL, same noisy tables", f"{name}, eps=1, laplace", np.mean(ours), reference=np.mean(theirs),
                reference_name="mbi, mirror descent, 1,000 steps", runs=runs, time_ratio=float(np.median(seconds)),
                **PURE)  # fmt: skip
-
-
-def _synthesizer(peer: str, work: Work, quick: bool) -> Row:
-    """PrivBayes of a peer against our private search, graph and tables both learned: L1 to the records' own tables.
-
-    The peers pin other versions of what we need, so they run in an interpreter of their own: the one that the variable
-    DISCREET_PEERS names, or else one in a temporary folder that they are installed into.
-    """
-    if quick:
-        return _skipped(peer, "it takes minutes")
-    with tempfile.TemporaryDirectory() as folder:
-        python = os.environ.get("DISCREET_PEERS") or _installed(peer, folder)
-        return _skipped(peer, "it cannot be installed here") if python is None else _against(peer, work, python)
-
-
-def _installed(peer: str, folder: str) -> str | None:
-    """A Python of its own with the peer, or None."""
-    python = str(Path(folder) / "bin" / "python")
-    for call in ([sys.executable, "-m", "venv", folder], [python, "-m", "pip", "install", "-q", peer, "pandas"]):
-        try:
-            if subprocess.run(call, capture_output=True, check=False, timeout=900).returncode:
-                return None
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-    return python
-
-
-def _against(peer: str, work: Work, python: str) -> Row:
-    budget: Budget = ApproxDP(1, 1e-6) if peer == "dpmm" else PureDP(1)
-    domain = work.network.domain
-    codes = work.codes(0)
-    script = Path(__file__).with_name("_directed_peers.py")
-    with tempfile.TemporaryDirectory() as folder:
-        records, levels, made = (str(Path(folder) / name) for name in ("records.csv", "levels.json", "made.csv"))
-        np.savetxt(records, codes, fmt="%d", delimiter=",", header=",".join(domain.names), comments="")
-        Path(levels).write_text(json.dumps(dict(zip(domain.names, domain.shape, strict=True))))
-        call = [python, str(script), peer, records, levels, "1", "2", made]
-        ran = subprocess.run(call, capture_output=True, text=True, check=False)
-        if ran.returncode:
-            return _skipped(
-                peer, "it failed: " + ran.stderr.strip().splitlines()[-1][:150] if ran.stderr else "it failed"
-            )
-        header = Path(made).read_text().split("\n", 1)[0].split(",")
-        synthetic = np.loadtxt(made, delimiter=",", skiprows=1, dtype=np.int64)[:, [header.index(n) for n in domain]]
-    model = SearchedNetwork(max_parents=2).fit(Curator(work.table(0), budget=budget))
-    questions = work.marginals(0, 40)
-
-    def frequencies(rows: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
-        shape = tuple(domain[n].size for n in names)
-        flat = np.ravel_multi_index(tuple(rows[:, domain.index(n)].astype(np.int64) for n in names), shape)
-        return np.bincount(flat, minlength=math.prod(shape)).reshape(shape) / len(rows)
-
-    ours = [np.abs(model.marginal(q).probabilities - frequencies(codes, q)).sum() for q in questions]
-    theirs = [np.abs(frequencies(synthetic, q) - frequencies(codes, q)).sum() for q in questions]
-    return row("marginal L1, graph searched too", f"sachs, {budget}", np.mean(ours), reference=np.mean(theirs),
-               reference_name=f"{peer}, PrivBayes, 50,000 records", method="searched", runs=1)  # fmt: skip

@@ -21,11 +21,3 @@ def test_the_schema_examples_are_schemas():
     assert len(examples) == 2
     for text in examples:
         parse_schema(columns + text)
-
-
-def test_exit_codes_are_documented():
-    from discreet.cli.failures import Exit
-
-    page = (DOCS / "command_line.md").read_text(encoding="utf-8")
-    for code in Exit:
-        assert f"| {int(code)} |" in page

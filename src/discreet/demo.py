@@ -6,8 +6,9 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from . import networks
 from .domain import Domain
@@ -33,11 +34,34 @@ _FILES = (
 )  # fmt: skip
 
 
-def play(directory: Path, people: int, run: Run, commands: Sequence[str] = ()) -> int:
+@dataclass
+class Played:
+    """What a demonstration did: the commands, the exit code of the last, and the answers beside the truth."""
+
+    code: int = 0
+    commands: list[list[str]] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
+
+    def to_dict(self, directory: Path) -> dict[str, Any]:
+        files = [str(directory / name) for name in _FILES if (directory / name).exists()]
+        spent = {"epsilon": EPSILON, "of": TOTAL}
+        return {"files": files, "commands": self.commands, "answers": self.answers, "spent": spent}
+
+
+def play(directory: Path, people: int, run: Run, commands: Sequence[str] = ()) -> Played:
     """Play the demonstration in a folder.
 
     ``run`` runs a command line in this process and returns its exit code; ``commands`` are those that there are.
     """
+    played = Played()
+
+    def step(text: str, arguments: Sequence[str]) -> bool:
+        """Say what comes, and run it; False when it failed."""
+        played.commands.append([program(), *arguments])
+        print(f"\n{text}\n\n  $ {shlex.join(played.commands[-1])}\n", flush=True)
+        played.code = run(arguments)
+        return not played.code
+
     if people < 1:
         raise InputError(f"a demonstration needs at least one patient, got {people}")
     _prepare(directory)
@@ -50,9 +74,9 @@ def play(directory: Path, people: int, run: Run, commands: Sequence[str] = ()) -
     patients.to_csv(at["patients.csv"])
     print(f"  {at['patients.csv']}  the private rows")
 
-    if code := _step("A first schema, drafted from the data. It marks what it learned by looking at them:",
-                     ["schema", "draft", at["patients.csv"], "-o", at["draft.toml"]], run):  # fmt: skip
-        return code
+    if not step("A first schema, drafted from the data. It marks what it learned by looking at them:",
+                ["schema", "draft", at["patients.csv"], "-o", at["draft.toml"]]):  # fmt: skip
+        return played
     # An answer that is absent or none of these must not count as a disease.
     public = Domain(tuple(replace(question, outside="no") for question in network.domain.attributes))
     save_schema(public, at["schema.toml"])
@@ -74,10 +98,9 @@ def play(directory: Path, people: int, run: Run, commands: Sequence[str] = ()) -
         ("Three questions to the model. ± says how far the privacy noise can have moved an answer:",
          ["query", at["model.zip"], *(question for question, _, _ in QUESTIONS)]),
     ]  # fmt: skip
-    for text, arguments in steps:
-        if code := _step(text, arguments, run):
-            return code
-    _beside_the_truth(Path(at["model.zip"]), patients)
+    if not all(step(text, arguments) for text, arguments in steps):
+        return played
+    played.answers = _beside_the_truth(Path(at["model.zip"]), patients)
     steps = [
         ("Synthetic records, as many as you like; they cost nothing:",
          ["sample", at["model.zip"], "-n", str(people), "-o", at["synthetic.csv"]]),
@@ -87,19 +110,13 @@ def play(directory: Path, people: int, run: Run, commands: Sequence[str] = ()) -
     if "report" in commands:
         report = ["report", at["model.zip"], "-o", at["report.html"]]
         steps.insert(1, ("A report for people, one page that needs no network:", report))
-    for text, arguments in steps:
-        if code := _step(text, arguments, run):
-            return code
+    if not all(step(text, arguments) for text, arguments in steps):
+        return played
     print(f"\nThe files are in {directory.resolve()}. model.zip and synthetic.csv can be published; patients.csv is")
     print(f"private; keep ledger.db, which remembers what was spent. Spent here: ε = {EPSILON} of {TOTAL}.")
     if "report" in commands:
         print(f"Open the report in a browser: {Path(at['report.html']).resolve()}")
-    return 0
-
-
-def _step(text: str, arguments: Sequence[str], run: Run) -> int:
-    print(f"\n{text}\n\n  $ {shlex.join([program(), *arguments])}\n", flush=True)
-    return run(arguments)
+    return played
 
 
 def program() -> str:
@@ -111,19 +128,23 @@ def program() -> str:
     return "./discreet" if Path.cwd() == root else str(script)
 
 
-def _beside_the_truth(file: Path, patients: Records) -> None:
+def _beside_the_truth(file: Path, patients: Records) -> list[dict[str, Any]]:
     """The answers beside the exact ones, which may be shown for one reason only: the patients do not exist."""
     release = Release.load(file)
     intervals = release.intervals(draws=_DRAWS)
     print("\nBeside the truth, which can be shown only because these patients are synthetic:\n")
     print(f"  {'question':<26}{'model':>8}{'90 % interval':>19}{'truth':>9}")
+    answers = []
     for question, event, given in QUESTIONS:
         found = intervals.probability(event, given)
         lower, upper = float(found.lower), float(found.upper)
         truth = _share(patients, event, given)
         inside = "" if lower <= truth <= upper else "   outside, as about 1 in 10 will be"
         interval = f"{lower:.3f} … {upper:.3f}"
-        print(f"  {question:<26}{float(found.estimate):>8.3f}{interval:>19}{truth:>9.3f}{inside}")
+        estimate = float(found.estimate)
+        print(f"  {question:<26}{estimate:>8.3f}{interval:>19}{truth:>9.3f}{inside}")
+        answers.append({"question": question, "model": estimate, "lower": lower, "upper": upper, "truth": truth})
+    return answers
 
 
 def _share(patients: Records, event: dict[str, str], given: dict[str, str]) -> float:

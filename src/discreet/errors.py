@@ -38,6 +38,10 @@ class FileFormatError(DiscreetError, ValueError):
     """A file is not what it claims to be: truncated, altered, too large, or of another format."""
 
 
+class ForeignFileError(FileFormatError):
+    """A file that is none of ours: another format altogether, not a damaged one."""
+
+
 class EngineError(DiscreetError):
     """The engine that holds the rows failed: the disk is full, memory is short, a cluster lost its tasks."""
 

@@ -76,6 +76,5 @@ class ResearchCurator(Curator):
         *,
         seed: int,
         public_size: int | None = None,
-        remember: bool = False,
     ) -> None:
-        super().__init__(table, unit, budget, public_size=public_size, gateway=ResearchGateway(seed), remember=remember)
+        super().__init__(table, unit, budget, public_size=public_size, gateway=ResearchGateway(seed))

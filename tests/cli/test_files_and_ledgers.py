@@ -110,7 +110,8 @@ def test_ledger_create_and_show(desk, discreet):
 def test_ledger_show_says_what_was_spent_on_what(released, discreet):
     result = discreet("ledger", "show", "ledger.db")
     assert "spent: ε = 1 (pure DP); left: ε = 2 (pure DP)" in result.out
-    assert "Marginals of smoke" in result.out
+    (line,) = [line.split() for line in result.out.splitlines() if " measure " in line]
+    assert line[0] == "1" and line[-2:] == ["table", "smoke"]
     state = json.loads(discreet("ledger", "show", "ledger.db", "--json").out)
     assert state["remaining"] == {"notion": "pure", "epsilon": "2"}
     assert [e["kind"] for e in state["entries"]][:2] == ["open", "charge"]
@@ -135,17 +136,26 @@ def test_ledger_show_says_whom_it_protects(released, desk, discreet):
     assert state["unit"] == {"column": "patient", "relation": "replace-one"}
 
 
-def test_settlements_of_crumbs_are_not_printed(desk, discreet):
-    with Ledger.create("new.db", PureDP(3)) as ledger:
-        crumbs, half, nothing = (ledger.charge(PureDP(1), PrivacyUnit()) for _ in range(3))
+def test_ledger_show_is_a_line_a_release(desk, discreet):
+    """Numbers without gaps; what was given back is said, but for crumbs of rounding; equal steps are counted."""
+    with Ledger.create("new.db", PureDP(4)) as ledger:
+        crumbs, half, nothing, _cut_short = (ledger.charge(PureDP(1), PrivacyUnit()) for _ in range(4))
+        tables = {"query": "Marginals", "parts": ["a", "b × c"], "share": PureDP("0.2").to_dict()}
+        choice = {"score": "Dependence", "candidates": 9, "share": PureDP("0.1").to_dict()}
+        ledger.record_steps(crumbs, [{**tables, "parts": ["number of records"]}, *[choice] * 7, tables])
         ledger.settle(crumbs, PureDP("0.9999999999"))
         ledger.settle(half, PureDP("0.5"))
         ledger.settle(nothing, None)
-    shown = [line.split() for line in discreet("ledger", "show", "new.db").out.splitlines() if " settle " in line]
-    assert [line[-6:-4] for line in shown] == [["charge", "3"], ["charge", "4"]]
+    lines = discreet("ledger", "show", "new.db").out.splitlines()[-4:]
+    assert [line.split()[0] for line in lines] == ["1", "2", "3", "4"]
+    assert lines[0].endswith("the number of records; 7 choices of parents or groups; tables a, b × c")
+    assert "charged" not in lines[0] and "ε = 1 (pure DP)" in lines[0]
+    assert "ε = 0.5 (pure DP), charged ε = 1 (pure DP)" in lines[1]
+    assert "nothing, charged ε = 1 (pure DP)" in lines[2] and lines[2].rstrip().endswith("nothing")
+    assert "not recorded; it counts in full" in lines[3]
     entries = json.loads(discreet("ledger", "show", "new.db", "--json").out)["entries"]
     assert sum(e["kind"] == "settle" for e in entries) == 3, "nothing is kept from scripts"
-    assert "7 entries, whole" in discreet("ledger", "verify", "new.db").out
+    assert "9 entries, whole" in discreet("ledger", "verify", "new.db").out
     Ledger.create("empty.db", PureDP(1)).close()
     assert "1 entry, whole" in discreet("ledger", "verify", "empty.db").out
 

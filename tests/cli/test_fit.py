@@ -11,6 +11,7 @@ import yaml
 from command_desk import CANARIES, assert_discreet, contents
 
 from discreet.errors import FileFormatError
+from discreet.estimation.recipe import Recipe
 from discreet.io.archive import read_archive, write_archive
 from discreet.io.interchange import open_model
 from discreet.models import BayesianNetwork, MarkovRandomField
@@ -258,6 +259,18 @@ def test_answers_come_with_the_noise(model, discreet):
     assert 0 <= answers[1]["survival"] <= 1
     again = json.loads(discreet("query", "model.zip", "P(city)", "MAP(city)", "--json", "--draws", "8").out)
     assert again == answers, "post-processing is seeded"
+
+
+def test_questions_of_one_call_share_their_refits(model, discreet, monkeypatch):
+    calls = []
+    estimate = Recipe.estimate
+    monkeypatch.setattr(Recipe, "estimate", lambda *a, **k: calls.append(1) or estimate(*a, **k))
+    counts = []
+    for questions in (["P(city)"], ["P(city)", "P(smoke | city=north)", "MAP(age)", "P(age)"]):
+        calls.clear()
+        assert discreet("query", "model.zip", *questions, "--draws", "6").code == 0
+        counts.append(len(calls))
+    assert counts[0] == counts[1] >= 6, "the model is learned again for the noise, not for each question"
 
 
 def test_models_without_tables_have_no_intervals(discreet, desk):

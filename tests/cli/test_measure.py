@@ -14,7 +14,7 @@ from command_desk import assert_discreet, contents
 from discreet.measurement import Measurements
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.ledger import Ledger
-from discreet.tables.delimited import DelimitedFile
+from discreet.tables.sources import Sources
 
 ASK = ["measure", "data.csv", "--schema", "schema.toml", "--table", "smoke,city", "--epsilon"]
 
@@ -60,17 +60,17 @@ def test_a_person_counts_as_often_as_allowed(desk, discreet):
 
 def test_a_release_by_person_says_what_its_counts_are_of(desk, discreet):
     said = (
-        "Counts at most 2 rows of each 'patient', chosen at random; intervals cover the noise, not the rows left out. "
-        "Rows without a 'patient' do not count."
+        "All rows with the same “patient” are protected together. At most 2 rows of each count, chosen at random; rows "
+        "without a “patient” do not. Intervals cover the noise, not the rows left out."
     )
     by_person = [*ASK, "1", "--unit-column", "patient", "--max-rows", "2", "-o", "t.zip"]
     for result in (discreet(*by_person, "--plan"), discreet(*by_person), discreet("show", "t.zip")):
         assert result.code == 0 and said in result.out
     assert said in discreet("verify", "t.zip").out
     assert said in json.loads(discreet("show", "t.zip", "--json").out)["statement"]
-    assert "Counts at most" not in discreet(*ASK, "1").out
+    assert "At most" not in discreet(*ASK, "1").out
     one = discreet(*ASK, "1", "--unit-column", "patient", "--max-rows", "1").out
-    assert "(at most 1 row)" in one and "at most 1 row of each 'patient'" in one
+    assert "(at most 1 row)" in one and "At most 1 row of each counts" in one
     assert "from public knowledge" in " ".join(discreet("measure", "--help").out.replace("│", " ").split())
 
 
@@ -112,8 +112,9 @@ def test_zcdp_is_put_into_words_at_a_stated_delta(desk, discreet):
     factor = math.exp(converted.epsilon)
     for command in ("show", "verify"):
         text = discreet(command, "t.zip").out
-        assert f"ρ = 0.1 (zCDP) in total. That is {converted}. Any one row" in text
-        assert f"more than {factor:.3g} times likelier, but for a chance of 1e-06" in text
+        assert f"ρ = 0.1 (zCDP) in total. That is {converted}. Nothing in this release" in text
+        assert f"more than {factor:.3g} times likelier or less likely to appear had any one record not been" in text
+        assert "in the data, except with a probability of 1e-06." in text
 
 
 def test_too_many_cells_in_all_are_refused_in_words_of_the_command_line(desk, discreet, monkeypatch):
@@ -170,7 +171,7 @@ def test_interrupted_while_reading_spends_nothing(desk, discreet, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("discreet.tables.delimited.read_delimited", interrupted)
+    monkeypatch.setattr(Sources, "_read", interrupted)
     result = discreet(*ASK, "1", "--ledger", "ledger.db", "-o", "t.zip")
     assert result.code == 130
     assert "nothing was spent" in result.err
@@ -205,17 +206,13 @@ def test_a_full_disk_does_not_lose_what_was_paid_for(desk, discreet, monkeypatch
 def test_the_messages_of_the_reader_are_not_passed_on(desk, discreet, monkeypatch):
     """DuckDB quotes the row that it stumbled over."""
 
-    def stumble(self, names):
-        with self.connection():
-            raise duckdb.InvalidInputException(
-                "CSV Error on Line: 4 Original Line: Quetzalcoatl,no,987654321,Xochimilco"
-            )
-            yield
+    def stumble(*_):
+        raise duckdb.InvalidInputException("CSV Error on Line: 4 Original Line: Quetzalcoatl,no,987654321,Xochimilco")
 
-    monkeypatch.setattr(DelimitedFile, "rows", stumble)
+    monkeypatch.setattr(Sources, "_read", stumble)
     result = discreet(*ASK, "1", "--ledger", "ledger.db")
     assert result.code == 4
-    assert "data.csv" in result.err and "InvalidInputException" in result.err
+    assert "cannot read data.csv as delimited text" in result.err
     assert_discreet(result.text)
     assert spent(desk) is None
 

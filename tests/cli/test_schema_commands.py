@@ -238,6 +238,7 @@ def test_check_names_columns_and_rules_but_no_value(desk, discreet):
         ("x,yes,Xochimilco,north", "column 'age': has values that are not numbers: such values → unknown"),
         ("x,yes,1,no\x00rth", "NUL"),
         ("x,yes,1,\udcffXochimilco", "column 'city': has text that is not UTF-8; rows with it will not be counted"),
+        ("x,yes,1,\udcffXochimilco", "convert it: iconv -f WINDOWS-1252 -t UTF-8"),
         ('x,yes,1,"Xochimilco\ny,no,2,south', "not closed, which swallows the rows after it; they will not be counted"),
         (
             'x,yes,1,"Xochimilco\ny,no,2,"south"',

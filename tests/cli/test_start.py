@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from discreet import __version__
 from discreet.cli import app as cli_app
 from discreet.cli import run
-from discreet.cli.failures import Exit, explain
+from discreet.cli.failures import MEANINGS, Exit, explain
 
 COMMANDS = [
     [],
@@ -47,8 +49,15 @@ def test_help_teaches_with_an_example(command, discreet):
 
 def test_help_documents_the_exit_codes(discreet):
     text = " ".join(discreet("--help").out.split())
-    for code in (0, 1, 2, 3, 4, 5, 130):
-        assert f"{code} " in text.split("Exit codes:")[1]
+    for code, meaning in MEANINGS.items():
+        assert f"{int(code)} {meaning}" in text.split("Exit codes:")[1]
+    assert set(MEANINGS) == set(Exit)
+
+
+def test_the_documentation_lists_the_same_exit_codes():
+    page = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text().replace("`", "")
+    table = re.findall(r"^\| (\d+) \| (.+) \|$", page, re.MULTILINE)
+    assert table == [(str(int(code)), meaning) for code, meaning in MEANINGS.items()]
 
 
 def test_version(discreet):

@@ -42,24 +42,19 @@ def release(curator: Curator, recipe: Recipe) -> Any:
     return learned.model, learned.again, [] if sums is None else [m.counts for m in sums], sums and sums.release
 
 
-remembering = partial(Curator, remember=True)
-
-
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("domain", [PLAIN, RULED], ids=["plain", "structural zeros"])
 @pytest.mark.parametrize("name", RECIPES)
 def test_nothing_depends_on_rows_but_through_noise(name: str, domain: Domain, unit: str) -> None:
     algorithm = partial(release, recipe=RECIPES[name])
-    found = audit_replay(algorithm, domain, UNITS[unit], PureDP(1), count=12, make_curator=remembering)
+    found = audit_replay(algorithm, domain, UNITS[unit], PureDP(1), count=12)
     assert failures(found) == []
 
 
 @pytest.mark.parametrize("name", ["default", "field searched"])
 def test_other_budgets(name: str) -> None:
     budget: Budget = ApproxDP(1, 1e-6)
-    found = audit_replay(
-        partial(release, recipe=RECIPES[name]), PLAIN, PrivacyUnit(), budget, count=12, make_curator=remembering
-    )
+    found = audit_replay(partial(release, recipe=RECIPES[name]), PLAIN, PrivacyUnit(), budget, count=12)
     assert failures(found) == []
 
 
@@ -75,5 +70,5 @@ def _remembers_exact_sums(curator: Curator) -> Any:
 
 @pytest.mark.parametrize("planted", [_size_in_the_card, _remembers_exact_sums], ids=lambda f: f.__name__)
 def test_planted_bugs_are_caught(planted: Callable[[Curator], Any]) -> None:
-    found = audit_replay(planted, PLAIN, PrivacyUnit(), PureDP(1), count=40, make_curator=remembering)
+    found = audit_replay(planted, PLAIN, PrivacyUnit(), PureDP(1), count=40)
     assert failures(found) != []

@@ -8,7 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet import ZCDP, Curator, ExactCurator, OptimalNetwork, PureDP, encode, networks
+from discreet import (
+    ZCDP,
+    Curator,
+    Domain,
+    ExactCurator,
+    OptimalNetwork,
+    PureDP,
+    Recipe,
+    Release,
+    encode,
+    learn,
+    networks,
+)
 from discreet.errors import DiscreetError
 from discreet.report import words
 from discreet.report.page import report_html, write_report
@@ -54,7 +66,7 @@ def test_a_model_that_is_no_release_is_refused(tmp_path):
 
 
 def test_labels_cannot_write_html():
-    from discreet import BayesianNetwork, Domain
+    from discreet import BayesianNetwork
 
     domain = Domain.of({"<script>x": ["<b>", '"&'], "b": 2})
     network = BayesianNetwork(
@@ -65,6 +77,23 @@ def test_labels_cannot_write_html():
         model = OptimalNetwork(network).fit(curator)
     html = report_html(model, card_text="</pre><script>alert(1)</script>", title="<i>t</i>")
     assert "<script" not in html and "<b>" not in html and "<i>t" not in html
+
+
+def test_structural_zeros_are_said_and_not_measured():
+    """No noise can move what the schema calls impossible; a zero that noise made has its ± all the same."""
+    rule = {"pregnant": "yes", "sex": "m"}
+    domain = Domain.of({"sex": ["f", "m"], "pregnant": ["yes", "no"]})
+    domain = Domain(domain.attributes, (rule,))
+    rows = encode({"sex": ["f", "m"] * 300, "pregnant": ["yes", "no", "no", "no"] * 150}, domain)
+    with Curator(rows, budget=PureDP(1)) as curator:
+        made = Release.of(learn(Recipe("network", "optimal", {"graph": {"sex": [], "pregnant": ["sex"]}}), curator))
+    html = report_html(made.model, card_text=CARD, intervals=made.intervals(draws=5), pairs=[("sex", "pregnant")])
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
+    assert sum("0 (impossible by the schema)" in cell for cell in cells) == 1
+    assert sum("±" in cell for cell in cells) == 3, "the other three were measured"
+    assert "0.0 % ± 0.1" not in html
+    assert html.count("impossible by the schema") == 1
+    assert "impossible by the schema" in report_html(made.model, card_text=CARD, pairs=[("sex", "pregnant")])
 
 
 def test_portions_add_up(release):
@@ -102,7 +131,7 @@ def test_words_for_every_notion_and_unit():
         "budget": {"notion": "pure", "epsilon": "30"},
         "unit": {"column": None, "max_rows": 1, "relation": "add-remove"},
     }
-    assert "weak protection" in " ".join(words.guarantee(weak)) and "e^30" in words.guarantee(weak)[0]
+    assert "protects hardly at all" in " ".join(words.guarantee(weak)) and "e^30" in words.guarantee(weak)[0]
 
 
 def test_it_renders_on_a_desk_and_on_a_phone(page, browser, tmp_path):

@@ -163,7 +163,7 @@ CATALOGUE = {
     ),
     "a column twice": (asking(data="d"), FILE, ["field 2", "repeats"], write("d", "smoke,smoke\nQuetzalcoatl,no\n")),
     "a column without a name": (asking(data="d"), FILE, ["field 2", "empty"], write("d", "smoke,,age\nyes,no,1\n")),
-    "UTF-16 data": (asking(data="d"), FILE, ["UTF-16", "UTF-8"], write("d", ROWS.encode("utf-16"))),
+    "UTF-16 data": (asking(data="d"), FILE, ["UTF-16", "iconv -f UTF-16 -t UTF-8"], write("d", ROWS.encode("utf-16"))),
     "compressed data, cut off": (
         asking(data="d"),
         FILE,
@@ -173,7 +173,12 @@ CATALOGUE = {
     "a Parquet file": (asking(data="d"), FILE, ["Parquet", "CSV"], write("d", b"PAR1....PAR1")),
     "a spreadsheet": (asking(data="other.zip"), FILE, ["spreadsheet", "CSV"], a_zip),
     "NUL in the header": (asking(data="d"), FILE, ["NUL"], write("d", b"smo\x00ke,age\nyes,1\n")),
-    "Latin-1 in the header": (asking(data="d"), FILE, ["UTF-8"], write("d", "smoke,größe\n".encode("latin-1"))),
+    "Latin-1 in the header": (
+        asking(data="d"),
+        FILE,
+        ["UTF-8", "iconv -f WINDOWS-1252"],
+        write("d", "smoke,größe\n".encode("latin-1")),
+    ),
     "wrong delimiter": (asking("--delimiter", ";;"), WRONG_USE, ["delimiter", "';;'"]),
     # -- ledgers
     "no ledger": (asking(ledger="no.db"), FILE, ["no.db", "ledger create no.db"]),
@@ -228,6 +233,8 @@ CATALOGUE = {
     "show a folder": (["show", "f"], FILE, ["f is a folder"], folder("f")),
     "show a damaged file": (["show", "tables.zip"], FILE, ["tables.zip"], a_damaged_release),
     "verify no file": (["verify", "no.zip"], FILE, ["no.zip"]),
+    "verify another kind of file": (["verify", "data.csv"], FILE, ["data.csv", "not a discreet file"]),
+    "verify an empty file": (["verify", "d"], FILE, ["it is empty"], write("d", b"")),
     "spreadsheet over a file": (["show", "tables.zip", "--csv", "data.csv"], FILE, ["data.csv", "--force"], a_release),
     "spreadsheet of a model": (["show", "asia.zip", "--csv", "t.csv"], WRONG_USE, ["asia.zip", "model"], a_model),
     "schema twice": (["schema", "check", "data.csv", "schema.toml", "--schema", "b.toml"], WRONG_USE, ["keep one"]),

@@ -12,10 +12,11 @@ import typer
 
 from .._version import __version__
 from . import audit, bench, bounds, demo, fit, ledger, measure, query, report, sample, schema, show, structure
-from .command import Command
+from .command import Command, Group
 from .failures import HELP, Exit, explain
 
 app = typer.Typer(
+    cls=Group,
     name="discreet",
     no_args_is_help=True,
     rich_markup_mode="rich",

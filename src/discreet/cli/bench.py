@@ -20,7 +20,9 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="A small run: minutes instead of hours.")] = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Of data, graphs and post-processing; never of noise.")] = 0,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Where real data sets lie.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows here.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Also write the rows here; - is stdout.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 when a target is missed.")] = False,
     list_names: Annotated[bool, typer.Option("--list", help="Which benchmarks there are.")] = False,
 ) -> None:
@@ -34,8 +36,10 @@ def bench(
     folder = benchmarks_folder()
     known = sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_") and p.stem != "harness")
     if list_names:
-        for each in known:
-            say(each)
+        if str(json_file) == "-":
+            say_json(known)
+        else:
+            say("\n".join(known))
         return
     if name is None:
         raise WrongUse("name a benchmark; `discreet bench --list` says which there are")

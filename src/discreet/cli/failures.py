@@ -1,16 +1,4 @@
-"""How the command line ends: exit codes, and one clear line for every failure.
-
-====  ============================================================
-0     all is well
-1     a check failed (schema check, verify, audit, bench --strict)
-2     wrong use: an option, a name or a number
-3     the budget or the ledger refused; nothing was spent
-4     a file is missing, in the way, unreadable or not what it should be
-5     the work would be too large and was not begun
-70    a defect of discreet; details are withheld, as they may hold private values
-130   interrupted; the message says what was spent
-====  ============================================================
-"""
+"""How the command line ends: exit codes, and one clear line for every failure."""
 
 from __future__ import annotations
 
@@ -46,10 +34,17 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-HELP = (
-    "Exit codes: 0 all is well; 1 a check failed; 2 wrong use; 3 the budget or ledger refused, nothing spent; "
-    "4 a problem with a file; 5 too large, not begun; 130 interrupted."
-)
+MEANINGS = {
+    Exit.OK: "all is well",
+    Exit.CHECK_FAILED: "a check failed (schema check, verify, ledger verify, audit, bench --strict)",
+    Exit.WRONG_USE: "wrong use: an option, a name or a number",
+    Exit.REFUSED: "the budget or the ledger refused; nothing was spent",
+    Exit.FILE: "a file is missing, in the way, unreadable or not what it should be",
+    Exit.TOO_LARGE: "the work would be too large and was not begun",
+    Exit.DEFECT: "a defect of discreet; details are withheld, as they may hold private values",
+    Exit.INTERRUPTED: "interrupted (Ctrl-C); the message says what was spent",
+}
+HELP = "Exit codes: " + ". ".join(f"{int(code)} {meaning}" for code, meaning in MEANINGS.items()) + "."
 
 # Typer carries its own copy of click's errors in some versions and click's in others; this finds the one in use.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]

@@ -10,11 +10,12 @@ import typer
 
 from ..errors import LedgerError
 from . import options
-from .command import Command
+from .command import Command, Group
 from .console import note, say, say_json, say_table
 from .failures import Exit
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="The ledger: what was spent on a body of data, durable, in one file.",
@@ -83,9 +84,9 @@ def show(ledger: LedgerFile, as_json: options.Json = False) -> None:
     if unit is not None:
         who = "one row" if unit.column is None else f"all rows of one value of {unit.column!r}"
         say(f"protects: {who}, {unit.relation}")
-    say()
-    lines = [_line(e) for e in entries if not _changes_nothing(e, entries)]
-    say_table(["", "time (UTC)", "what", "amount", "details"], lines, right=[""])
+    if lines := _releases(entries):
+        say()
+        say_table(["release", "time (UTC)", "purpose", "spent", "what was asked"], lines, right=["release"])
 
 
 @app.command(cls=Command)
@@ -120,36 +121,31 @@ def _open(path: Path) -> Any:
     return Ledger.open(path)
 
 
-def _changes_nothing(entry: Any, entries: Sequence[Any]) -> bool:
-    """A settlement that gives back crumbs of rounding, and would be printed as the charge itself."""
-    if entry.kind != "settle" or entry.details["used"] is None:
-        return False
-    charges = (e for e in entries if e.kind == "charge" and e.number == entry.details["charge"])
-    return any(_amount(e.details["amount"]) == _amount(entry.details["used"]) for e in charges)
+def _releases(entries: Sequence[Any]) -> list[list[str]]:
+    """A line for each release: its charge, with what the entries after it say about it."""
+    from ..report.spending import describe_steps
+
+    steps: dict[int, list[Any]] = {}
+    used: dict[int, str] = {}
+    for entry in entries:
+        if entry.kind == "steps":
+            steps.setdefault(entry.details["charge"], []).extend(entry.details["steps"])
+        elif entry.kind == "settle":
+            used[entry.details["charge"]] = _amount(entry.details["used"])
+    lines: list[list[str]] = []
+    for entry in entries:
+        if entry.kind == "charge":
+            charged = _amount(entry.details["amount"])
+            spent = used.get(entry.number, charged)
+            back = "" if spent == charged else f", charged {charged}"  # crumbs of rounding look the same
+            asked = describe_steps(steps.get(entry.number, ())) or "not recorded; it counts in full"
+            asked = "nothing" if spent == "nothing" and entry.number not in steps else asked
+            time = entry.time[:16].replace("T", " ")
+            lines.append([str(len(lines) + 1), time, str(entry.details.get("purpose", "")), spent + back, asked])
+    return lines
 
 
-def _line(entry: Any) -> list[str]:
-    details: Mapping[str, Any] = entry.details
-    amount, about = "", ""
-    if entry.kind == "open":
-        amount, about = _amount(details["total"]), "the total"
-    elif entry.kind == "charge":
-        amount, about = _amount(details["amount"]), str(details.get("purpose", ""))
-    elif entry.kind == "settle":
-        used = details["used"]
-        amount, about = "nothing" if used is None else _amount(used), f"what charge {details['charge']} used in the end"
-    elif entry.kind == "steps":
-        about = f"charge {details['charge']}: " + "; ".join(_step(step) for step in details["steps"])
-    return [str(entry.number), entry.time[:19].replace("T", " "), entry.kind, amount, about]
-
-
-def _amount(budget: Mapping[str, Any]) -> str:
+def _amount(budget: Mapping[str, Any] | None) -> str:
     from ..privacy.budget import Budget
 
-    return str(Budget.from_dict(dict(budget)))
-
-
-def _step(step: Mapping[str, Any]) -> str:
-    what = step.get("query") or step.get("score") or "step"
-    parts = step.get("parts")
-    return f"{what} of {', '.join(map(str, parts))}" if isinstance(parts, list) else str(what)
+    return "nothing" if budget is None else str(Budget.from_dict(dict(budget)))

@@ -73,7 +73,6 @@ def measure(
     from ..privacy.calibration import plan_noise
     from ..privacy.query import Marginals
     from ..schema import load_schema
-    from ..tables.delimited import read_delimited
     from . import views
 
     # Everything public first: whatever is wrong is found before a row is read and before anything is spent.
@@ -93,13 +92,14 @@ def measure(
         account.check(budget, unit)
     if output is not None:
         options.writable(output, force=force)
-    file = None if plan else rows.open_first_line(data, delimiter, domain.names, unit_column)
+    if not plan:
+        rows.check_rows(data, delimiter, domain, unit_column, "auto")
     planned_rows = views.plan_rows(query, chosen, shares, level)
     planned = {"budget": budget.to_dict(), "unit": unit.to_dict(), "tables": planned_rows, "seconds": chosen.seconds}
     if not as_json:
         views.show_plan(planned_rows, budget, unit, chosen.seconds, level)
     remark_before(budget, domain.peeked)
-    if file is None:
+    if plan:
         if as_json:
             say_json({"plan": planned})
         return
@@ -110,7 +110,7 @@ def measure(
     released: Measurements | None = None
     try:
         with progress():
-            rows_of_file = read_delimited(file, domain, unit=unit_column)
+            rows_of_file = rows.open_rows(data, delimiter, domain, unit_column, "auto")
             with Curator(rows_of_file, unit, budget, account, purpose=purpose) as curator:
                 released = curator.measure(query, noise=noise, weights=shares)  # type: ignore[arg-type]
         released = without_impossible(released, domain)  # zeros that the schema declares; post-processing

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from ..privacy.budget import Budget
     from ..privacy.unit import PrivacyUnit
 
-Data = Annotated[Path, typer.Argument(metavar="DATA.csv", help="The private rows; the first line names the columns.")]
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="The private rows: CSV (the first line names the columns) or Parquet.")
+]
 SchemaFile = Annotated[
     Path, typer.Option("--schema", metavar="FILE", help="What is publicly known about the columns; see docs/schema.md.")
 ]
@@ -117,9 +119,6 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it e
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Coverage of the intervals.")]
 All = Annotated[bool, typer.Option("--all", help="Print every cell of large tables.")]
 
-WEAK_EPSILON = 10
-WEAK_DELTA = 1e-3
-USUAL_DELTA = "1e-6"
 LARGEST_TABLE = 2**26  # cells: half a gigabyte of counts, and some ten minutes of noise
 
 
@@ -177,22 +176,9 @@ def check_ledger_notion(total: Budget, budget: Budget) -> None:
 
 def weak_protection(budget: Budget) -> str | None:
     """A plain word about a budget that hardly protects; None for one that does."""
-    from ..privacy.budget import ZCDP, ApproxDP, PureDP
+    from ..report import words
 
-    converted = budget.to_approx(USUAL_DELTA) if isinstance(budget, ZCDP) else budget
-    assert isinstance(converted, PureDP | ApproxDP)
-    if isinstance(converted, ApproxDP) and converted.delta > WEAK_DELTA:
-        return (
-            f"δ = {float(converted.delta):.3g} is the chance that nothing at all is protected, and it may strike each "
-            "person: take it far below one in the number of records, as 1e-6."
-        )
-    if converted.epsilon <= WEAK_EPSILON:
-        return None
-    which = f"{budget}, which is {converted}," if converted is not budget else f"{budget}"
-    return (
-        f"{which} protects hardly at all: beyond ε = {WEAK_EPSILON} the noise hides next to nothing about anybody. "
-        "Common choices are ε = 1 or less."
-    )
+    return words.weak_protection(budget)
 
 
 def unit_from(relation: str, column: str | None, max_rows: int | None) -> PrivacyUnit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -87,8 +88,9 @@ def report(
 
 def explore(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file (.zip, .bif, .uai), or asia, alarm, …")],
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    as_json: options.Json = False,
 ) -> None:
     """Open a page on this machine to explore a model: click what is given, see the rest move.
 
@@ -105,7 +107,11 @@ def explore(
     from .query import open_release
 
     explorer = Explorer(open_release(model).model, port=port)
-    say(f"Explore {model} at {explorer.address}")
+    if as_json:
+        say_json({"address": explorer.address})
+        sys.stdout.flush()  # whoever reads it waits for the page, not for its end
+    else:
+        say(f"Explore {model} at {explorer.address}")
     note("Only this machine can open it. Ctrl-C ends it.")
     if open_page:
         webbrowser.open(explorer.address)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..domain import Domain
     from ..tables.base import Table
     from ..tables.delimited import DelimitedFile
+    from ..tables.sources import SourceFile
 
 _OTHER_FILES = (".parquet", ".pq")
 
@@ -25,6 +26,19 @@ def open_first_line(data: Path, delimiter: str | None, names: Sequence[str], uni
     if unit_column is not None:
         file.require([unit_column], "unit column", credible=True)
     return file
+
+
+def open_one(data: Path, delimiter: str | None) -> SourceFile:
+    """One file of rows, CSV or Parquet, of which the public part has been read."""
+    from ..tables.delimited import open_delimited
+    from ..tables.sources import find_files, open_file
+
+    if delimiter is not None:
+        return open_delimited(data, delimiter)
+    if data.is_dir() and any(data.iterdir()):
+        example = find_files(data)[0]
+        raise FileFormatError(f"{data} is a folder; name one of its files, say {example}")
+    return open_file(data)
 
 
 def check_rows(data: Path, delimiter: str | None, domain: Domain, unit_column: str | None, engine: str) -> None:

@@ -44,7 +44,8 @@ def sample(
     """Draw synthetic records: same columns and labels as the original.
 
     They say what the model says and nothing more, so they cost nothing and can
-    be published when the model can.
+    be published when the model can. What is known of that goes into the
+    metadata of Parquet files; CSV has no room for it.
 
     \b
     [bold]Examples[/bold]
@@ -63,6 +64,10 @@ def sample(
     release = open_release(model)
     with progress():
         drawn = release.model.sample(records, seed, given=given_from(given), method=method, within_bins=within_bins)
+    if drawn.warning:
+        note(f"WARNING: {drawn.warning}. Do not publish them.")
+    elif not drawn.origin:
+        note(f"Remark: {model} carries no statement of privacy; publish these records only if it may be published.")
     if output is None and not as_json:
         sys.stdout.write(_csv_text(drawn))
         return
@@ -70,8 +75,9 @@ def sample(
         _write(drawn, output)
     if as_json:
         rows = None if output is not None else list(drawn)
-        say_json({"records": len(drawn), "file": None if output is None else str(output), "method": drawn.method,
-                  "rows": rows})  # fmt: skip
+        where = None if output is None else str(output)
+        about = {"method": drawn.method, "origin": drawn.origin or "not stated"}
+        say_json({"records": len(drawn), "file": where, **about, "rows": rows})
         return
     note(f"Wrote {counted(len(drawn), 'synthetic record')} to {output} ({drawn.method}).")
 

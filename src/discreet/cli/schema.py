@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import counted
-from . import options
-from .command import Command
+from . import options, rows
+from .command import Command, Group
 from .console import note, say, say_json
 from .failures import Exit, WrongUse
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..tables.check import Examination, Problem
 
 app = typer.Typer(
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="The schema: what is publicly known about the columns, in a file that a person can edit; see docs/schema.md.",
@@ -35,6 +36,7 @@ def draft(
     ] = 30,
     delimiter: options.Delimiter = None,
     force: options.Force = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write a first schema by looking at private rows, to be edited.
 
@@ -46,15 +48,19 @@ def draft(
       discreet schema draft patients.csv -o schema.toml
     """
     from ..io.atomic import write_atomically
-    from ..tables.delimited import open_delimited
     from ..tables.draft import draft_schema
 
     options.writable(output, force=force)
-    drafted = draft_schema(open_delimited(data, delimiter), most_levels=max_levels)
+    drafted = draft_schema(rows.open_one(data, delimiter), most_levels=max_levels)
     write_atomically(output, [drafted.text().encode("utf-8")])
-    say(f"Wrote a draft of {counted(len(drafted.domain), 'column')} to {output}.")
-    for name, reason in drafted.left_out.items():
-        say(f"Left out: {name} ({reason}).")
+    if as_json:
+        domain = drafted.domain
+        beside = {"peeked": domain.peeked, "left_out": drafted.left_out}
+        say_json({"file": str(output), "columns": list(domain.names), **beside, "outside_the_guarantee": True})
+    else:
+        say(f"Wrote a draft of {counted(len(drafted.domain), 'column')} to {output}.")
+        for name, reason in drafted.left_out.items():
+            say(f"Left out: {name} ({reason}).")
     note(
         "WARNING: this draft was made by looking at private data, and nothing in it is protected: its levels, edges "
         "and missing levels come from real rows. Do not publish it. Open it, replace what is marked as peeked by "
@@ -91,13 +97,12 @@ def check(
     """
     from ..schema import load_schema
     from ..tables.check import examine
-    from ..tables.delimited import open_delimited
 
     path = _one_schema(schema, schema_option)
     if not as_json:
         say("For the curator only: this looks at the private rows, outside the guarantee. Do not publish what it says.")
     domain = load_schema(path)
-    file = open_delimited(data, delimiter)
+    file = rows.open_one(data, delimiter)
     found = examine(file, domain, unit=unit_column)
     unused = [name for name in file.names if name not in domain and name != unit_column]
     if as_json:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DiscreetError, FileFormatError, NotAReleaseError, counted
+from ..errors import DiscreetError, FileFormatError, ForeignFileError, NotAReleaseError, counted
 from . import options
 from .console import progress, say, say_json
 from .failures import Exit, WrongUse
@@ -95,7 +95,7 @@ def verify(
     When the file holds the noisy tables behind a model, the model is learned
     again from them: if it comes out the same, there is nothing else in it. The
     checksum finds damage; it does not prove who wrote the file. Exit code 1
-    when something is off.
+    when something is off, 4 when it is no file of ours at all.
 
     \b
     [bold]Example[/bold]
@@ -112,6 +112,8 @@ def verify(
             _verify_measurements(file, lines, problems)
         else:
             _verify_model(file, lines, problems, refit=not no_refit)
+    except ForeignFileError:  # there is nothing to check
+        raise
     except (FileFormatError, NotAReleaseError) as error:
         problems.append(str(error))
     except DiscreetError as error:
@@ -162,13 +164,14 @@ def _verify_measurements(file: Path, lines: list[str], problems: list[str]) -> N
 
 
 def _verify_model(file: Path, lines: list[str], problems: list[str], *, refit: bool = True) -> None:
+    from ..models.records import origin_of
     from ..release import Release
 
     release = Release.load(file)
     card = release.model.card
     lines.extend(_about_model(file, card))
     if not _is_release(card):
-        if card is None or card.get("origin") in ("exact", "research") or not _is_public(card):
+        if origin_of(card) != "public":
             problems.append(
                 "it carries no statement of privacy and does not say that it is public knowledge; if it was learned "
                 "from private records, it must not be published"
@@ -275,11 +278,6 @@ def _about_model(file: Path, card: Mapping[str, Any] | None) -> list[str]:
 
 def _is_release(card: Mapping[str, Any] | None) -> bool:
     return card is not None and "budget" in card
-
-
-def _is_public(card: Mapping[str, Any]) -> bool:
-    """Whether the card says that the model is public knowledge; the bundled networks say so in words."""
-    return card.get("origin") == "public" or str(card.get("what", "")).startswith("a public ")
 
 
 def _one_line(text: str) -> str:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from ..domain import Domain
-from ..errors import counted
 from ..measurement import Measurement, Measurements
-from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP, exact
+from ..privacy.budget import Budget, exact
 from ..privacy.calibration import NoisePlan, noise_of
 from ..privacy.query import Query
 from ..privacy.unit import PrivacyUnit
+from ..report import words
 from ..schema import destinations, shown_labels
-from . import options
 from .console import say, say_table
 
 MOST_CELLS = 40
@@ -71,7 +69,7 @@ def show_plan(
         ],
         right=["cells", "share", *headings[4:]],
     )
-    say_lines(clipping_lines(unit))
+    say_lines(words.clipping(unit))
     if seconds > 1:
         say(f"Drawing the noise will take about {seconds:.0f} s.")
 
@@ -145,43 +143,21 @@ def measurement_json(measurement: Measurement, level: float) -> dict[str, Any]:
 def statement_lines(release: Mapping[str, Any]) -> list[str]:
     """The guarantee in plain words, from the public facts that a release carries."""
     budget, unit = Budget.from_dict(dict(release["budget"])), PrivacyUnit.from_dict(dict(release["unit"]))
-    who = "any one row"
-    if unit.column is not None:
-        count = "counts" if unit.max_rows == 1 else "count"
-        who = f"all rows of any one value of {unit.column!r} (at most {unit.max_rows} of them {count})"
     spent = release.get("spent")
+    converted = words.as_approximate(budget)
+    that_is = "" if converted is budget else f" That is {converted}."
     lines = [
-        f"Guarantee: {budget} in total. {_in_words(budget, unit, who)}",
+        f"Guarantee: {budget} in total.{that_is} {words.promise(budget, unit, 'Nothing in this release')}",
         f"Unit: {unit}. Spent: {'nothing' if spent is None else Budget.from_dict(dict(spent))}.",
-        *clipping_lines(unit),
+        *words.clipping(unit),
     ]
-    if weak := options.weak_protection(budget):
+    if weak := words.weak_protection(budget):
         lines.append(f"WARNING: {weak}")
     if release.get("public_size") is not None:
         lines.append(f"The number of records, {release['public_size']:,}, was stated to be public.")
     if peeked := release.get("peeked"):
         lines += [*peeked_lines(peeked), NOT_TO_BE_PUBLISHED]
     return lines
-
-
-def clipping_lines(unit: PrivacyUnit) -> list[str]:
-    """What the counts are counts of, when not all rows of a person count."""
-    if unit.column is None:
-        return []
-    return [
-        f"Counts at most {counted(unit.max_rows, 'row')} of each {unit.column!r}, chosen at random; intervals cover "
-        f"the noise, not the rows left out. Rows without a {unit.column!r} do not count."
-    ]
-
-
-def _in_words(budget: Budget, unit: PrivacyUnit, who: str) -> str:
-    what = "being in the data or not" if unit.relation == "add-remove" else "having one value or another"
-    converted = budget.to_approx(options.USUAL_DELTA) if isinstance(budget, ZCDP) else budget
-    assert isinstance(converted, PureDP | ApproxDP)
-    which = "" if converted is budget else f"That is {converted}. "
-    rest = f", but for a chance of {float(converted.delta):.3g}" if isinstance(converted, ApproxDP) else ""
-    factor = f"{math.exp(converted.epsilon):.3g}" if converted.epsilon < 20 else f"e^{float(converted.epsilon):.4g}"
-    return f"{which}{who[0].upper()}{who[1:]} {what} makes nothing seen here more than {factor} times likelier{rest}."
 
 
 NOT_TO_BE_PUBLISHED = (

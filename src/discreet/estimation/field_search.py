@@ -9,10 +9,12 @@ the selections and the tables. What is done with them afterwards is post-process
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from ..domain import Domain
+from ..domain import Clique, Domain
+from ..errors import InputError
+from ..measurement import Measurements
 from ..models.markov import MarkovRandomField
 from ..privacy.budget import Amount, Budget, exact
 from ..privacy.calibration import NoiseChoice
@@ -43,8 +45,9 @@ class SearchedField:
         """What can be known before the cliques are chosen."""
         return replace(self._search().plan(domain, unit, budget, approximate_size), method="searched field")
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
-        """Choose the cliques, then learn their potentials; all within the share."""
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """Choose the cliques, then measure their tables; all within ``share`` (all that remains, by default). The
+        statement names the cliques; noise intervals from these tables take them as they are."""
         whole = share or curator.remaining or curator.budget
         search = self._search()
         search.plan(curator.domain, curator.unit, whole)  # refuses what is too large, before anything is spent
@@ -57,9 +60,26 @@ class SearchedField:
             selecting, measuring = whole.split([selection, 1 - selection])
         parents = search.search(curator, selecting, float(size))
         cliques = maximal([curator.domain.clique((*above, child)) for child, above in parents.items()])
-        model = NoiseAwareField(cliques, noise=self.noise).fit(curator, measuring)
-        card: dict[str, Any] = {**(model.card or {}), "method": "searched field", "cliques": [list(c) for c in cliques]}
-        return model.with_card(card)
+        measured = self._learner(cliques).measure(curator, measuring)
+        return Measurements(measured, {**measured.release, "cliques": [list(c) for c in cliques]})
+
+    def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
+        """:meth:`measure`, then :meth:`estimate`."""
+        return self.estimate(self.measure(curator, share), curator.domain)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
+        """The field from what :meth:`measure` measured, on the cliques that it found; post-processing only."""
+        found = measurements.release.get("cliques")
+        if not isinstance(found, list):
+            raise InputError(
+                "these measurements do not say which cliques were found, so SearchedField.measure did not make them; "
+                "with cliques of your own use NoiseAwareField(cliques).estimate"
+            )
+        model = self._learner([tuple(c) for c in found]).estimate(measurements, domain)
+        return model.with_card({**(model.card or {}), "method": "searched field", "cliques": found})
+
+    def _learner(self, cliques: Sequence[Clique]) -> NoiseAwareField:
+        return NoiseAwareField(cliques, noise=self.noise)
 
     def _search(self) -> SearchedNetwork:
         return SearchedNetwork(

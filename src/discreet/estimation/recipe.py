@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -17,7 +17,6 @@ from ..domain import Domain
 from ..errors import DiscreetError, InputError, did_you_mean
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
-from ..models.bayesian import BayesianNetwork
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
@@ -59,7 +58,11 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class Method:
-    """One way to learn a family. ``needs`` is the public structure that it is given, if any."""
+    """One way to learn a family.
+
+    ``needs`` is the public structure that it is given, if any; ``demands`` are options that must be given as a positive
+    number, with the reason; ``refits`` says whether its noisy sums determine the model (by ``measure``, ``estimate``).
+    """
 
     family: str
     name: str
@@ -67,8 +70,8 @@ class Method:
     summary: str
     needs: Literal["graph", "cliques", ""] = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    refit: str = ""
-    """Another method of the family that makes the same model from the same sums, once the graph is known."""
+    refits: bool = True
+    demands: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -78,22 +81,38 @@ class Method:
         return {f.name: None if f.default is dataclasses.MISSING else f.default for f in kept}
 
 
-METHODS: tuple[Method, ...] = (
-    Method("network", "optimal", OptimalNetwork, "noisy families with optimal shares, made consistent", "graph"),
-    Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published", "graph"),
-    Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage", "graph", refit="uniform"),
-    Method("network", "searched", SearchedNetwork, "a graph found privately, then its tables", refit="optimal"),
-    Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise", "cliques"),
-    Method("field", "collective", CollectiveField, "EM for collective graphical models", "cliques"),
-    Method("field", "naive", NaiveField, "maximum likelihood as if there were no noise", "cliques"),
-    Method("field", "searched", SearchedField, "cliques found privately, then their tables", refit="noise_aware"),
-    Method("ising", "moments", IsingLearner, "noisy means and pair correlations", fixed={"method": "moments"}),
-    Method("ising", "frank_wolfe", IsingLearner, "private sparse regressions", fixed={"method": "frank_wolfe"}),
-    Method("pairwise", "moments", PairwiseLearner, "noisy two-way tables", fixed={"method": "moments"}),
-    Method("pairwise", "frank_wolfe", PairwiseLearner, "private regressions", fixed={"method": "frank_wolfe"}),
-    Method("binary", "moments", BinaryMRFLearner, "noisy parities", fixed={"method": "moments"}),
-    Method("binary", "frank_wolfe", BinaryMRFLearner, "private regressions", fixed={"method": "frank_wolfe"}),
-)
+_MAXIMAL = {"min_weight": "without a public lower bound on the weight of an interaction, what it finds is no field"}
+
+
+def _methods() -> Iterator[Method]:
+    yield Method("network", "optimal", OptimalNetwork, "noisy families with optimal shares, made consistent", "graph")
+    yield Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published", "graph")
+    yield Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage, as published", "graph")
+    yield Method("network", "searched", SearchedNetwork, "a graph found privately, then its tables")
+    yield Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise", "cliques")
+    yield Method("field", "collective", CollectiveField, "EM for collective graphical models, as published", "cliques")
+    yield Method("field", "naive", NaiveField, "maximum likelihood as if there were no noise", "cliques")
+    yield Method("field", "searched", SearchedField, "cliques found privately, then their tables")
+    for family, learner, sums in (
+        ("ising", IsingLearner, "noisy means and pair correlations, then likelihood"),
+        ("pairwise", PairwiseLearner, "noisy two-way tables, then likelihood"),
+        ("binary", BinaryMRFLearner, "noisy parities, then likelihood"),
+    ):
+        regressions = "a private sparse regression for each column, as published, with tight noise"
+        yield Method(family, "moments", learner, sums, fixed={"method": "moments"})
+        yield Method(family, "frank_wolfe", learner, regressions, fixed={"method": "frank_wolfe"}, refits=False)
+    yield Method(
+        "binary",
+        "maximal_monomials",
+        BinaryMRFLearner,
+        "private regressions, averaged over parities: the largest interactions, as published",
+        fixed={"method": "maximal_monomials"},
+        refits=False,
+        demands=_MAXIMAL,
+    )
+
+
+METHODS = tuple(_methods())
 
 
 def method_of(family: str, name: str) -> Method:
@@ -129,6 +148,9 @@ class Recipe:
                 raise InputError(f"{self.family}, {entry.name} has no option {str(key)[:60]!r}{hint}")
         if entry.needs and entry.needs not in self.options:
             raise InputError(f"{self.family}, {entry.name} needs its {entry.needs}, which is public knowledge")
+        for key, why in entry.demands.items():
+            if not _is_positive(self.options.get(key)):
+                raise InputError(f"{self.family}, {entry.name} needs the option {key}, a positive number: {why}")
         object.__setattr__(self, "options", plain(dict(self.options)))
 
     @property
@@ -152,7 +174,7 @@ class Recipe:
     @property
     def can_refit(self) -> bool:
         """Whether noisy sums and this recipe determine the model."""
-        return hasattr(self.entry.learner, "estimate") and self.method != "frank_wolfe"
+        return self.entry.refits
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Model:
         """The model from noisy sums that were paid for before; post-processing."""
@@ -186,6 +208,10 @@ class Recipe:
     def __str__(self) -> str:
         shown = [f"{k}={v}" for k, v in self.options.items() if k not in ("graph", "cliques")]
         return f"{FAMILIES[self.family]}, {self.entry.summary}" + (f" ({', '.join(shown)})" if shown else "")
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def plain(value: Any) -> Any:
@@ -226,62 +252,34 @@ def default_recipe(domain: Domain, approximate_size: float | None = None) -> Rec
 
 @dataclass(frozen=True)
 class Learned:
-    """A model with what it was made of: the recipe that makes it again from the noisy sums, where there is one."""
+    """A model with what it was made of: the noisy sums from which the recipe makes it again, where there are any."""
 
     model: Model
     recipe: Recipe
-    again: Recipe | None = None
     measurements: Measurements | None = None
     remark: str = ""
 
+    @property
+    def again(self) -> Recipe | None:
+        """The recipe, if it makes the model from the noisy sums."""
+        return None if self.measurements is None else self.recipe
+
 
 def learn(recipe: Recipe, curator: Curator, public: Sequence[Measurement] = ()) -> Learned:
-    """Ask the curator as the recipe says. ``curator`` should remember what it releases.
+    """Ask the curator as the recipe says.
 
-    ``public`` tables (totals that everybody knows) are made use of where the model follows from sums.
+    ``public`` tables (totals that everybody knows) are made use of where the model follows from sums; if the sums
+    contradict them, they are left out rather than all of it lost.
     """
     learner = recipe.learner()
-    domain = curator.domain
-    if recipe.can_refit and hasattr(learner, "measure"):
-        return _estimated(recipe, recipe, learner.measure(curator), public, domain)
-    model = learner.fit(curator)
-    again, released = _again(recipe, model), curator.released
-    if again is None or released is None:
-        return Learned(enforced(model), recipe)
-    # The noisy count that a search buys first serves its penalties, and is no table of the model.
-    tables = [m for m in released if m.clique != () or recipe.method != "searched"]
-    measured = Measurements(tables, released.release)
-    if not public and not domain.impossible:
-        return Learned(model, recipe, again, measured)
-    learned = _estimated(recipe, again, measured, public, domain)
-    facts = {k: v for k, v in (learned.model.card or {}).items() if k.startswith(("impossible", "public"))}
-    return dataclasses.replace(learned, model=learned.model.with_card({**(model.card or {}), **facts}))
-
-
-def _estimated(
-    recipe: Recipe, again: Recipe, measured: Measurements, public: Sequence[Measurement], domain: Domain
-) -> Learned:
-    """The model from what was paid for; public tables that it contradicts are left out rather than all of it lost."""
+    if not recipe.can_refit:
+        return Learned(enforced(learner.fit(curator)), recipe)
+    measured: Measurements = learner.measure(curator)
     remark = ""
     if public:
         try:
             both = measured.plus(*public)
-            return Learned(again.estimate(both, domain), recipe, again, both)
+            return Learned(recipe.estimate(both, curator.domain), recipe, both)
         except InputError as error:
             remark = f"the public totals were not used: {error}"
-    return Learned(again.estimate(measured, domain), recipe, again, measured, remark)
-
-
-def _again(recipe: Recipe, model: Model) -> Recipe | None:
-    """The recipe that makes the model from the noisy sums, now that its graph is known."""
-    if recipe.can_refit:
-        return recipe
-    if not recipe.entry.refit:
-        return None
-    other = method_of(recipe.family, recipe.entry.refit)
-    kept = {k: v for k, v in recipe.options.items() if k in other.options and k not in ("largest", "approximate_size")}
-    if isinstance(model, BayesianNetwork):
-        kept["graph"] = {name: list(model.parents[name]) for name in model.domain}
-    else:
-        kept["cliques"] = [list(clique) for clique in model.cliques]
-    return Recipe(recipe.family, other.name, kept)
+    return Learned(recipe.estimate(measured, curator.domain), recipe, measured, remark)

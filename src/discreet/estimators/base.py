@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
 from sklearn.exceptions import DataConversionWarning  # type: ignore[import-untyped]
 from sklearn.utils.validation import validate_data  # type: ignore[import-untyped]
 
-from ..errors import InputError
+from ..errors import BudgetError, InputError
 from ..privacy.budget import ApproxDP, Budget, PureDP
 from ..privacy.curator import Curator
 from ..tables.base import Table
@@ -36,6 +36,8 @@ def as_budget(budget: Budget | float, delta: float = 0.0) -> Budget:
         return budget
     if isinstance(budget, bool) or not isinstance(budget, int | float):
         raise InputError(f"budget is PureDP(ε), ZCDP(ρ), ApproxDP(ε, δ) or a number ε, got {budget!r}")
+    if not 0 < budget < float("inf"):
+        raise BudgetError(f"budget, read as the total ε, must be positive and finite, got budget={budget}")
     return ApproxDP(budget, delta) if delta else PureDP(budget)
 
 
@@ -50,7 +52,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = True  # noise that protects is never seeded
         return tags
 
-    def _curator(self, table: Table, *, remember: bool = False) -> Curator:
+    def _curator(self, table: Table) -> Curator:
         """A curator with the whole budget. A second fit is a second release, and says so."""
         budget = as_budget(self.budget, self.delta)
         fits = getattr(self, "fits_", 0) + 1
@@ -61,7 +63,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 PrivacyWarning,
                 stacklevel=3,
             )
-        curator = Curator(table, self.unit, budget, self.ledger, public_size=self.public_size, remember=remember)
+        curator = Curator(table, self.unit, budget, self.ledger, public_size=self.public_size)
         self.fits_ = fits
         return curator
 

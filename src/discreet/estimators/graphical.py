@@ -126,7 +126,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         rows, domain = self._rows(X, y, reset=True)
         recipe = self._recipe(domain)
         table = encode(rows, domain, unit=None if self.unit is None else self.unit.column)
-        with self._curator(table, remember=True) as curator:
+        with self._curator(table) as curator:
             learned = learn(recipe, curator)
         self.domain_ = domain
         self.release_ = Release.of(learned)

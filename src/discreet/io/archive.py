@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import FileFormatError, InputError
+from ..errors import FileFormatError, ForeignFileError, InputError
 from .atomic import Chunk, PathLike, write_atomically
 from .container import Entry, container_chunks, is_entry_name, read_directory
 from .limits import DEFAULT_LIMITS, MEBIBYTE, Limits
@@ -114,13 +114,13 @@ def _raw(array: AnyArray) -> Chunk:
 def _read_header(stream: BufferedIOBase, entries: Mapping[str, Entry], limits: Limits) -> dict[str, Any]:
     for required in ("header.json", "checksum"):
         if required not in entries:
-            raise FileFormatError(f"it is a zip archive, but not a discreet file: it has no entry {required!r}")
+            raise ForeignFileError(f"it is a zip archive, but not a discreet file: it has no entry {required!r}")
     entry = entries["header.json"]
     limits.require("header_bytes", entry.size, "the size of its header in bytes,")
     stream.seek(entry.offset)
     header = parse_json(read_exactly(stream, entry.size), limits)
     if header.get("format") != FORMAT:
-        raise FileFormatError(f"its header says format {str(header.get('format'))[:40]!r} instead of {FORMAT!r}")
+        raise ForeignFileError(f"its header says format {str(header.get('format'))[:40]!r} instead of {FORMAT!r}")
     version = header.get("version")
     if version != VERSION or isinstance(version, bool):
         raise FileFormatError(

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedIOBase
 
-from ..errors import FileFormatError, InputError
+from ..errors import FileFormatError, ForeignFileError, InputError
 from .atomic import Chunk
 from .limits import Limits
 from .reading import read_exactly
@@ -110,9 +110,9 @@ def read_directory(stream: BufferedIOBase, size: int, limits: Limits) -> tuple[E
 
 def _read_end(stream: BufferedIOBase, size: int, limits: Limits) -> tuple[int, int, int]:
     if size == 0:
-        raise FileFormatError("it is empty")
+        raise ForeignFileError("it is empty")
     if stream.read(4) != b"PK\x03\x04" or size < _END.size + _CENTRAL.size + _LOCAL.size:
-        raise FileFormatError("it is not a discreet file (not a zip archive, or cut short)")
+        raise ForeignFileError("it is not a discreet file (not a zip archive, or cut short)")
     stream.seek(size - _END.size)
     mark, disk, first_disk, here, count, directory_bytes, start, comment = _END.unpack(read_exactly(stream, _END.size))
     if mark != b"PK\x05\x06" or disk or first_disk or comment:

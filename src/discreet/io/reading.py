@@ -37,7 +37,7 @@ def open_checked(source: PathLike | bytes, limits: Limits, field: str) -> Iterat
         with BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as stream:
             yield stream, size
     except FileFormatError as error:
-        raise FileFormatError(f"cannot read {shown(source)}: {error}") from error.__cause__
+        raise type(error)(f"cannot read {shown(source)}: {error}") from error.__cause__
     except OSError as error:
         raise FileFormatError(f"cannot read {shown(source)}: {error.strerror or error}") from error
     except (MemoryError, RecursionError, ValueError, OverflowError) as error:

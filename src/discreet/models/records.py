@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,24 @@ from .encoding import check_codes, code_type
 
 RandomState = int | np.random.Generator | None
 CSV_BLOCK = 1 << 16
+NOT_PRIVATE = {
+    "research": "NOT PRIVATE: drawn from a model that was learned with seeded noise, which protects nobody",
+    "exact": "NOT PRIVATE: drawn from a model that was learned without noise, which protects nobody",
+}
+"""What records say of themselves, by the origin of their model."""
+
+
+def origin_of(card: Mapping[str, Any] | None) -> str:
+    """What the card of a model says about where it comes from: ``"release"`` (with a statement of privacy),
+    ``"public"``, ``"research"``, ``"exact"``, or nothing."""
+    if card is None:
+        return ""
+    said = str(card.get("origin"))
+    if said in NOT_PRIVATE or said == "public":
+        return said
+    if "budget" in card:
+        return "release" if said == "release" else ""
+    return "public" if str(card.get("what", "")).startswith("a public ") else ""  # as the bundled networks say
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
@@ -72,7 +91,8 @@ class Records:
     """Rows of a model: compact codes, and their labels on demand.
 
     ``numbers`` holds, for numeric columns that were drawn within their bins, the number of each row. ``method`` and
-    ``reason`` say how the rows were drawn.
+    ``reason`` say how the rows were drawn, ``origin`` what the card of their model says: ``"release"``, ``"public"``,
+    ``"research"``, ``"exact"`` or nothing. It goes into the metadata of Arrow tables and Parquet files.
     """
 
     domain: Domain
@@ -80,10 +100,16 @@ class Records:
     numbers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     method: str = ""
     reason: str = ""
+    origin: str = ""
 
     def __post_init__(self) -> None:
         codes = check_codes(np.asarray(self.codes), self.domain).astype(code_type(self.domain), copy=False)
         object.__setattr__(self, "codes", codes)
+
+    @property
+    def warning(self) -> str:
+        """A word about records that nobody may publish; nothing for others."""
+        return NOT_PRIVATE.get(self.origin, "")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -197,7 +223,9 @@ class Records:
             else:
                 codes = pa.array(self.codes[:, self.domain.index(a.name)].astype(np.int64))
                 columns[a.name] = pa.array(value_table(a)[0], type=types[kind]).take(codes)
-        return pa.table(columns)
+        mark = {"synthetic": True, "origin": self.origin or "not stated"}
+        mark |= {"warning": self.warning} if self.warning else {}
+        return pa.table(columns).replace_schema_metadata({"discreet": json.dumps(mark)})
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write a CSV file with a header; an absent value is an empty field, an empty text a quoted one."""
@@ -225,6 +253,7 @@ class Records:
     def __repr__(self) -> str:
         how = f" ({self.method})" if self.method else ""
         text = [f"{counted(len(self), 'record')} of {counted(len(self.names), 'column')}{how}"]
+        text += [self.warning] if self.warning else []
         shown = self.names[:8]
         few = replace(self, codes=self.codes[:5], numbers={n: x[:5] for n, x in self.numbers.items()})
         rows = [list(shown)] + [["" if r[n] is None else level_text(r[n]) for n in shown] for r in few]

@@ -12,7 +12,7 @@ from ..errors import CostError, InputError
 from ..inference.gibbs import gibbs_sample
 from .options import check_draws
 from .queries import calibrate, check_method, evidence_codes
-from .records import RandomState, Records, generator
+from .records import RandomState, Records, generator, origin_of
 
 if TYPE_CHECKING:
     from .base import Given, Model
@@ -37,7 +37,7 @@ def sample(
     rng = generator(random_state)
     evidence = evidence_codes(model.domain, given)
     codes, used, reason = _draw(model, int(n), rng, evidence, method, limit, options)
-    records = Records(model.domain, codes, method=used, reason=reason)
+    records = Records(model.domain, codes, method=used, reason=reason, origin=origin_of(model.card))
     return records.within_bins(rng) if within_bins else records
 
 

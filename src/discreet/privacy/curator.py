@@ -67,8 +67,6 @@ class Curator(Account):
         Part of the δ of an (ε, δ) budget that is set aside for steps with a δ of their own (thresholds, tests).
     purpose:
         A word for the ledger.
-    remember:
-        Keep every noisy sum in :attr:`released`, so that they can be published beside what is learned from them.
     """
 
     def __init__(
@@ -82,7 +80,6 @@ class Curator(Account):
         delta_for_tests: Amount = 0,
         purpose: str = "",
         gateway: Gateway | None = None,
-        remember: bool = False,
     ) -> None:
         if not isinstance(table, Table):
             raise InputError(
@@ -102,7 +99,6 @@ class Curator(Account):
         self._source = table
         self._prepared: Table | None = None
         self._gateway: Gateway = gateway or SecureGateway()
-        self._remembered: list[Measurement] | None = [] if remember else None
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
@@ -138,8 +134,6 @@ class Curator(Account):
                     cost={"kind": call.kind, "scale": repr(call.scale)},
                 )
             )
-        if self._remembered is not None:
-            self._remembered.extend(items)
         return Measurements(items, self.statement())
 
     def select(self, score: Score, share: Budget | None = None, *, k: int = 1) -> Selection:
@@ -307,11 +301,6 @@ class Curator(Account):
         child = self._child(rows, share, self._gateway)
         child._accountant.composition, child._part = "basic", "sequence"
         return child
-
-    @property
-    def released(self) -> Measurements | None:
-        """All noisy sums so far (not those of blocks and samples); None unless it was told to remember them."""
-        return None if self._remembered is None else Measurements(self._remembered, self.statement())
 
     def statement(self) -> dict[str, Any]:
         """The public facts that go with everything released: who is protected, how far, and what was peeked at."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..errors import counted
+from ..estimation.zeros import impossible_cells
 from ..io.atomic import write_atomically
 from ..language import quoted
 from ..measurement import Measurements
@@ -29,6 +30,7 @@ NAMES = {
     "binary": "A binary Markov random field",
     "markov": "A Markov random field",
 }
+IMPOSSIBLE = "0 (impossible by the schema)"
 MOST_LEVELS, MOST_PAIRS, LARGEST_PAIR = 12, 6, 12
 _COLOURS = ("#5a8fc8", "#d0713f", "#6da67f", "#b88ad0", "#c9a545", "#5fb3b3", "#c46a86", "#8894a8")
 CITATION = "discreet, discrete graphical models from sensitive records under differential privacy, version {version}."
@@ -164,17 +166,20 @@ def _column(model: Model, name: str, intervals: NoiseIntervals | None) -> dict[s
     shown = list(range(len(labels)))
     if len(labels) > MOST_LEVELS:  # the most frequent ones, in their own order
         shown = sorted(np.argsort(-p, kind="stable")[: MOST_LEVELS - 1].tolist())
-    levels = [_level(labels[i], p, interval, i) for i in shown]
+    never = impossible_cells(model.domain, (name,)) & (p <= 0)
+    levels = [_level(labels[i], p, interval, i, never=bool(never[i])) for i in shown]
     rest = 1 - float(p[shown].sum())
     return {"name": name, "levels": levels, "more": len(labels) - len(shown), "rest": _percent(rest)}
 
 
-def _level(label: str, p: NDArray[Any], interval: Interval | None, i: int) -> dict[str, Any]:
+def _level(label: str, p: NDArray[Any], interval: Interval | None, i: int, *, never: bool) -> dict[str, Any]:
     out: dict[str, Any] = {"label": label, "width": f"{100 * p[i]:.2f}", "whisker": None, "text": _percent(p[i])}
-    if interval is not None:
+    if never:
+        out["text"] = IMPOSSIBLE
+    elif interval is not None:
         low, high = float(interval.lower[i]), float(interval.upper[i])
         out["whisker"] = (f"{100 * low:.2f}", f"{100 * (high - low):.2f}")
-        out["text"] = f"{_percent(p[i])} ± {_points((high - low) / 2)}"
+        out["text"] = _with_noise(p[i], (high - low) / 2)
     return out
 
 
@@ -186,9 +191,11 @@ def _pair(model: Model, pair: Sequence[str], intervals: NoiseIntervals | None) -
         interval = intervals.marginal([a, b])
         p, half = interval.estimate, (interval.upper - interval.lower) / 2
     top = float(p.max()) or 1.0
+    never = impossible_cells(model.domain, (a, b)) & (p <= 0)  # a network may not be able to keep every rule
 
     def cell(i: int, j: int) -> dict[str, Any]:
-        text = _percent(p[i, j]) if half is None else f"{_percent(p[i, j])} ± {_points(half[i, j])}"
+        text = _percent(p[i, j]) if half is None else _with_noise(p[i, j], half[i, j])
+        text = IMPOSSIBLE if never[i, j] else text
         return {"text": text, "shade": round(70 * float(p[i, j]) / top)}
 
     rows = [
@@ -202,8 +209,10 @@ def _percent(p: float) -> str:
     return f"{100 * p:.1f} %" if p >= 0.0005 or p <= 0 else "< 0.1 %"
 
 
-def _points(p: float) -> str:
-    return f"{100 * p:.1f}" if p >= 0.0005 else "0.1"
+def _with_noise(p: float, half: float) -> str:
+    if half <= 0 and p <= 0:  # no noise can have made it anything else
+        return "0 %"
+    return f"{_percent(p)} ± {max(100 * half, 0.1):.1f}"
 
 
 def _method(card: Mapping[str, Any]) -> str:

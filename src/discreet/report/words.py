@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, counted
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ..privacy.unit import PrivacyUnit
 
 USUAL_DELTA = "1e-6"
 WEAK_EPSILON = 10
+WEAK_DELTA = 1e-3
 NOT_PROTECTED = (
     "How long the computation took, and how much memory it used.",
     "What other releases from the same records say, if they were charged to another ledger: their costs add up.",
@@ -40,33 +41,61 @@ def _how(origin: object) -> str:
     return {"exact": "from exact counts", "research": "with seeded noise"}.get(str(origin), "in another way")
 
 
-def guarantee(card: Mapping[str, Any]) -> list[str]:
-    """Sentences for somebody who has never heard of differential privacy."""
+def guarantee(card: Mapping[str, Any], what: str = "Nothing on this page") -> list[str]:
+    """Sentences for somebody who has never heard of differential privacy; ``what`` they speak of comes first."""
     budget, unit = Budget.from_dict(dict(card["budget"])), PrivacyUnit.from_dict(dict(card["unit"]))
-    converted = budget.to_approx(USUAL_DELTA) if isinstance(budget, ZCDP) else budget
-    assert isinstance(converted, PureDP | ApproxDP)
+    return [promise(budget, unit, what), *clipping(unit), *([weak] if (weak := weak_protection(budget)) else [])]
+
+
+def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
+    """What is promised, in one sentence."""
+    converted = as_approximate(budget)
     epsilon = float(converted.epsilon)
     factor = f"{math.exp(epsilon):.3g}" if epsilon < 20 else f"e^{epsilon:.4g}"
     chance = ""
     if isinstance(converted, ApproxDP):
         chance = f", except with a probability of {float(converted.delta):.3g}"
+    who = "any one record" if unit.column is None else f"any one “{unit.column}”"
     if unit.relation == "add-remove":
-        change = f"had {_who(unit)} not been in the data"
+        change = f"had {who} not been in the data"
     else:
-        change = f"had the values of {_who(unit)} been any others"
-    lines = [
-        f"Nothing on this page would have been more than {factor} times likelier or less likely to appear {change}"
-        f"{chance}.",
+        change = f"had the values of {who} been any others"
+    return f"{what} would have been more than {factor} times likelier or less likely to appear {change}{chance}."
+
+
+def clipping(unit: PrivacyUnit) -> list[str]:
+    """Whose rows are protected together, and what the counts are counts of when not all rows of a person count."""
+    if unit.column is None:
+        return []
+    return [
+        f"All rows with the same “{unit.column}” are protected together. At most {counted(unit.max_rows, 'row')} of "
+        f"each count{'s' * (unit.max_rows == 1)}, chosen at random; rows without a “{unit.column}” do not. Intervals "
+        "cover the noise, not the rows left out."
     ]
-    if unit.column is not None:
-        rows = "one row" if unit.max_rows == 1 else f"{unit.max_rows} rows"
-        lines.append(
-            f"All rows with the same “{unit.column}” are protected together. At most {rows} of each were used, chosen "
-            "at random."
+
+
+def weak_protection(budget: Budget) -> str | None:
+    """A plain word about a budget that hardly protects; None for one that does."""
+    converted = as_approximate(budget)
+    if isinstance(converted, ApproxDP) and converted.delta > WEAK_DELTA:
+        return (
+            f"δ = {float(converted.delta):.3g} is the chance that nothing at all is protected, and it may strike each "
+            "person: take it far below one in the number of records, as 1e-6."
         )
-    if epsilon > WEAK_EPSILON:
-        lines.append(f"This is weak protection: beyond ε = {WEAK_EPSILON} noise hides next to nothing about anybody.")
-    return lines
+    if converted.epsilon <= WEAK_EPSILON:
+        return None
+    which = f"{budget}, which is {converted}," if converted is not budget else f"{budget}"
+    return (
+        f"{which} protects hardly at all: beyond ε = {WEAK_EPSILON} the noise hides next to nothing about anybody. "
+        "Common choices are ε = 1 or less."
+    )
+
+
+def as_approximate(budget: Budget) -> PureDP | ApproxDP:
+    """The budget as ε, with a δ: the usual one for zCDP, which is not stated in either."""
+    converted = budget.to_approx(USUAL_DELTA) if isinstance(budget, ZCDP) else budget
+    assert isinstance(converted, PureDP | ApproxDP)
+    return converted
 
 
 def formal(card: Mapping[str, Any]) -> str:
@@ -88,7 +117,3 @@ def public_facts(card: Mapping[str, Any]) -> list[str]:
 def peeked_facts(card: Mapping[str, Any]) -> list[str]:
     """What was learned by looking at the private data without protection."""
     return [f"{name}: {', '.join(what)}" for name, what in dict(card.get("peeked", {})).items()]
-
-
-def _who(unit: PrivacyUnit) -> str:
-    return "any one record" if unit.column is None else f"any one “{unit.column}”"

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..domain import Attribute, Domain
-from ..encoding import encode_column
+from ..encoding import as_list, encode_column
 from ..schema import destinations, free_label
-from .delimited import DelimitedFile, is_unicode
+from .delimited import TO_UTF8, DelimitedFile, is_unicode
+from .sources import SourceFile
 
 WORDS_FOR_ABSENT = ("na", "n/a", "nan", "null", "none", "?", "-", ".", "missing", "unknown")
 
@@ -29,7 +30,7 @@ _HUGE = (
     "has a field larger than 128 KiB: if that is a quote that is not closed, it swallows the rows after it, and they "
     "will not be counted; the check of quotes and fields ends there"
 )
-_NOT_UNICODE = "has text that is not UTF-8; rows with it will not be counted. Save the file as UTF-8"
+_NOT_UNICODE = f"has text that is not UTF-8; rows with it will not be counted. Is it another encoding? Then {TO_UTF8}"
 _NO_UNIT = "is empty in some rows; they will not be counted, as nobody knows whose they are"
 
 
@@ -54,17 +55,17 @@ class Examination:
     remarks: list[Problem] = field(default_factory=list)
 
 
-def check_rows(file: DelimitedFile, domain: Domain, *, unit: str | None = None) -> list[Problem]:
+def check_rows(file: SourceFile, domain: Domain, *, unit: str | None = None) -> list[Problem]:
     """Which rules of the schema the rows break. Outside the guarantee; no value is ever part of the answer."""
     return examine(file, domain, unit=unit).problems
 
 
-def examine(file: DelimitedFile, domain: Domain, *, unit: str | None = None) -> Examination:
+def examine(file: SourceFile, domain: Domain, *, unit: str | None = None) -> Examination:
     """Which rules the rows break, and which values go to a level for others because they are not listed."""
     if unit is not None:
         file.require([unit], "unit column", credible=True)
     read = [name for name in file.names if name in domain or name == unit]
-    found = Examination(_form_problems(file, read))
+    found = Examination(_form_problems(file, read) if isinstance(file, DelimitedFile) else [])
     with file.connection() as connection:
         if unit is not None:
             query = f"SELECT count(*) FROM {file.source} WHERE {file.column(unit)} IS NULL"
@@ -75,7 +76,8 @@ def examine(file: DelimitedFile, domain: Domain, *, unit: str | None = None) -> 
             if attribute.name in file.names:
                 _check_column(connection, file, attribute, found)
             else:
-                rule = "is in the schema, but not in the first line of the file"
+                where = "the first line" if isinstance(file, DelimitedFile) else "the footer"
+                rule = f"is in the schema, but not in {where} of the file"
                 found.problems.append(Problem(attribute.name, rule, 0))
     return found
 
@@ -154,7 +156,7 @@ def _form_problems(file: DelimitedFile, read: Iterable[str]) -> list[Problem]:
 # -- the values --------------------------------------------------------------------------------------------------------
 
 
-def _check_column(connection: Any, file: DelimitedFile, attribute: Attribute, found: Examination) -> None:
+def _check_column(connection: Any, file: SourceFile, attribute: Attribute, found: Examination) -> None:
     # With an explicit level for each, the encoding itself says which values are absent or outside.
     missing = attribute.missing or free_label("?", attribute.labels)
     other = attribute.other or "\x00outside"
@@ -164,20 +166,21 @@ def _check_column(connection: Any, file: DelimitedFile, attribute: Attribute, fo
     column = file.column(attribute.name)
     result = connection.execute(f"SELECT {column}, count(*) FROM {file.source} GROUP BY 1", [file.pattern])
     while batch := result.fetchmany(50_000):
-        codes = encode_column([value for value, _ in batch], open_ended)
-        for (value, rows), code in zip(batch, codes.tolist(), strict=True):
+        values = as_list([value for value, _ in batch])
+        codes = encode_column(values, open_ended)
+        for value, (_, rows), code in zip(values, batch, codes.tolist(), strict=True):
             label = open_ended.labels[code]
             rule, foreseen = _rule(value, label, attribute, missing, other)
             if rule:
                 counts = broken.setdefault((rule, foreseen), [0, 0])
                 counts[0] += rows
-                if label == other and not attribute.is_numeric and value.strip().casefold() in listed:
+                if label == other and not attribute.is_numeric and str(value).strip().casefold() in listed:
                     counts[1] += rows
     for (rule, foreseen), (rows, near) in broken.items():
         (found.remarks if foreseen else found.problems).append(Problem(attribute.name, rule, rows, near))
 
 
-def _rule(value: str | None, label: str, attribute: Attribute, missing: str, other: str) -> tuple[str, bool]:
+def _rule(value: Any, label: str, attribute: Attribute, missing: str, other: str) -> tuple[str, bool]:
     """The rule that a value breaks, given the label it was encoded to, and whether the schema foresees it."""
     absent_to, outside_to = destinations(attribute)
     if value is None:
@@ -187,7 +190,7 @@ def _rule(value: str | None, label: str, attribute: Attribute, missing: str, oth
     if attribute.is_numeric and number is None and label in (missing, other):
         if value in (attribute.missing, attribute.other):
             return "", True
-        if attribute.missing and value.strip().lower() in WORDS_FOR_ABSENT:
+        if attribute.missing and str(value).strip().lower() in WORDS_FOR_ABSENT:
             return "", True
         text_to = absent_to if attribute.outside_code is None else outside_to
         return f"has values that are not numbers: such values → {text_to}", attribute.other is not None
@@ -201,9 +204,9 @@ def _rule(value: str | None, label: str, attribute: Attribute, missing: str, oth
     return "", True
 
 
-def _number(text: str) -> float | None:
+def _number(value: Any) -> float | None:
     try:
-        x = float(text)
-    except ValueError:
+        x = float(value)
+    except (ValueError, TypeError, OverflowError):  # text, dates, nested values, more digits than a float has
         return None
     return None if math.isnan(x) else x

@@ -30,13 +30,17 @@ from .memory import MemoryTable
 DELIMITERS = ",;\t|"
 _BATCH = 50_000
 _LONGEST_HEADER = 1 << 20
+_SAVE = "save the rows as a CSV file in UTF-8"
 _SIGNATURES = {
-    b"PAR1": "a Parquet file",
-    b"PK\x03\x04": "a zip archive or a spreadsheet",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
-    b"SQLite format 3": "a database",
+    b"PAR1": f"a Parquet file; {_SAVE}",
+    b"PK\x03\x04": f"a zip archive or a spreadsheet; {_SAVE}",
+    b"\xff\xfe": f"UTF-16 text; {_SAVE}, or convert it: iconv -f UTF-16 -t UTF-8 OLD.csv > NEW.csv",
+    b"\xfe\xff": f"UTF-16 text; {_SAVE}, or convert it: iconv -f UTF-16 -t UTF-8 OLD.csv > NEW.csv",
+    b"SQLite format 3": f"a database; {_SAVE}",
 }
+# Other encodings are not read as they are: DuckDB fails on bytes that one of them does not have, and whether a fit
+# fails must not depend on what a row holds.
+TO_UTF8 = "save it as UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv (LATIN1, … as it may be)"
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 
@@ -184,7 +188,7 @@ def _first_line(path: Path) -> tuple[str, str]:
         raise FileFormatError(f"cannot read {path}: {error.strerror}") from None
     for signature, what in _SIGNATURES.items():
         if start.startswith(signature):
-            raise FileFormatError(f"{path} is {what}; save the rows as a CSV file in UTF-8")
+            raise FileFormatError(f"{path} is {what}")
     if not start:
         raise FileFormatError(f"{path} is empty; its first line must name the columns")
     compression = next((how for mark, how in _COMPRESSED.items() if start.startswith(mark)), "none")
@@ -195,7 +199,7 @@ def _first_line(path: Path) -> tuple[str, str]:
     except (OSError, EOFError, zlib.error):
         raise FileFormatError(f"{path} is compressed ({compression}), and cannot be unpacked; is it whole?") from None
     if not is_unicode(line):
-        raise FileFormatError(f"the first line of {path} is not UTF-8 text; save the file as UTF-8")
+        raise FileFormatError(f"the first line of {path} is not UTF-8 text; {TO_UTF8}")
     if "\x00" in line:
         raise FileFormatError(f"the first line of {path} holds NUL characters; it is not a text file")
     if line.count('"') % 2:

@@ -18,12 +18,17 @@ from ..errors import InputError, SchemaError
 from ..schema import destinations, free_label, schema_text
 from .check import WORDS_FOR_ABSENT
 from .delimited import DelimitedFile
+from .sources import SourceFile
 
 DEFAULT_LEVELS = 30
 BINS = 10
 _FEW_ROWS = 5  # values that occur fewer times than this on average look like names, not like categories
 _LONGEST_LABEL = 80
 _IDENTIFIER = re.compile(r"(.*[_\s.-])?(id|uuid|guid|ssn|email|key)|.*[a-z]Id", re.IGNORECASE)
+_WHOLE_KINDS = (
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
@@ -75,15 +80,18 @@ class _Profile:
         return self.is_numeric and self.whole == self.numbers
 
 
-def draft_schema(file: DelimitedFile, *, most_levels: int = DEFAULT_LEVELS) -> Draft:
+def draft_schema(file: SourceFile, *, most_levels: int = DEFAULT_LEVELS) -> Draft:
     """Look at the rows of a file and propose a domain; everything learned is marked as peeked."""
     if most_levels < 2:
         raise InputError(f"a column needs at least 2 levels, got {most_levels}")
     attributes: list[Attribute] = []
     draft = Draft(Domain(()))
     with file.connection() as connection:
-        connection.execute(f"CREATE TEMP TABLE t AS SELECT * FROM {file.source}", [file.pattern])
+        odd = _look_at(connection, file)
         for name in file.names:
+            if name in odd:
+                draft.left_out[name] = odd[name]
+                continue
             profile = _profile(connection, file.column(name))
             reason = _why_left_out(name, profile)
             if reason:
@@ -99,6 +107,39 @@ def draft_schema(file: DelimitedFile, *, most_levels: int = DEFAULT_LEVELS) -> D
             "hand, from what is publicly known"
         )
     return replace(draft, domain=Domain(tuple(attributes)))
+
+
+def _look_at(connection: Any, file: SourceFile) -> dict[str, str]:
+    """Make ``t``, the rows with every value as text. Returns the columns whose values cannot be levels, and why.
+
+    Delimited text is parsed once. Columns of Parquet are read one by one as they are needed, and have types: what has
+    none of the types that levels and bins can have (dates, nested values, bytes) has to be written as one of them.
+    """
+    if isinstance(file, DelimitedFile):
+        connection.execute(f"CREATE TEMP TABLE t AS SELECT * FROM {file.source}", [file.pattern])
+        return {}
+    described = connection.execute(f"DESCRIBE SELECT * FROM {file.source}", [file.pattern]).fetchall()
+    texts = [_as_text(column, str(kind)) for column, kind, *_ in described]
+    chosen = [f"{text} AS {column}" for text, (column, *_) in zip(texts, described, strict=True) if text]
+    if chosen:
+        connection.sql(f"SELECT {', '.join(chosen)} FROM {file.source}", params=[file.pattern]).create_view("t")
+    why = "its values are {}: write them as text, numbers or booleans first"
+    kinds = {name: str(kind).split("(")[0].lower() for name, (_, kind, *_) in zip(file.names, described, strict=True)}
+    return {name: why.format(kinds[name]) for name, text in zip(file.names, texts, strict=True) if not text}
+
+
+def _as_text(column: str, kind: str) -> str:
+    """A column in SQL as the text that its values would have in a CSV file, or nothing."""
+    if kind == "VARCHAR":
+        return column
+    if kind == "BOOLEAN" or kind in _WHOLE_KINDS or kind.startswith("ENUM") or kind == '"NULL"':
+        return f"{column}::VARCHAR"
+    if kind in ("FLOAT", "DOUBLE"):  # frames turn whole numbers with gaps into floats
+        whole = f"{column} = trunc({column}) AND abs({column}) < 9e15"
+        return f"CASE WHEN {whole} THEN {column}::BIGINT::VARCHAR ELSE {column}::VARCHAR END"
+    if kind.startswith("DECIMAL") or kind in ("HUGEINT", "UHUGEINT"):  # these reach bins, and no level
+        return f"{column}::DOUBLE::VARCHAR"
+    return ""
 
 
 def _profile(connection: Any, column: str) -> _Profile:

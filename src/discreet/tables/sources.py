@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -47,6 +47,13 @@ class SourceFile(Protocol):
     @property
     def pattern(self) -> str: ...
 
+    def column(self, name: str) -> str:
+        """What the column is called in SQL."""
+
+    def require(self, names: Iterable[str], role: str, *, credible: bool = False) -> None: ...
+
+    def connection(self) -> AbstractContextManager[Any]: ...
+
 
 @dataclass(frozen=True)
 class ParquetFile:
@@ -63,6 +70,26 @@ class ParquetFile:
     @property
     def pattern(self) -> str:
         return literal_pattern(self.path)
+
+    def column(self, name: str) -> str:
+        return f"c{self.names.index(name)}"
+
+    def require(self, names: Iterable[str], role: str, *, credible: bool = True) -> None:
+        """Every one of these columns is there, or an error that says which is not. A footer is no row."""
+        for name in names:
+            if name not in self.names:
+                hint = did_you_mean(name, self.names)
+                raise InputError(f"the footer of {self.path} names no column {name!r} ({role}){hint}")
+
+    @contextmanager
+    def connection(self) -> Iterator[Any]:
+        """A private connection, for tools of the curator."""
+        with engine(most_threads(None), memory_bytes(None)) as connection:
+            try:
+                yield connection
+            except duckdb.Error:
+                with failures_of(self):
+                    raise
 
 
 def literal_pattern(path: Path) -> str:

@@ -1,0 +1,36 @@
+"""``discreet plan --methods``: what can be learned, how, and with which options."""
+
+from __future__ import annotations
+
+from .console import say, say_json, say_table
+
+
+def say_methods(*, as_json: bool) -> None:
+    from ..estimation.recipe import FAMILIES, METHODS
+    from ..estimation.recipe_options import OPTIONS
+
+    if as_json:
+        keys = ("family", "name", "needs", "summary")
+        options = [{name: OPTIONS[name] for name in m.options} for m in METHODS]
+        say_json([{**{k: getattr(m, k) for k in keys}, "options": o} for m, o in zip(METHODS, options, strict=True)])
+        return
+    lines = []
+    for family, what in FAMILIES.items():
+        lines.append([family, "", "", what])
+        lines += [["", m.name, m.needs and f"--{m.needs}", m.summary] for m in METHODS if m.family == family]
+    say_table(["--family", "--method", "needs", ""], lines)
+    say()
+    say_table(["--option", "of", ""], [[name, _where(name), meaning] for name, meaning in OPTIONS.items()])
+
+
+def _where(option: str) -> str:
+    """The methods that have an option: a family alone stands for all of its methods."""
+    from ..estimation.recipe import FAMILIES, METHODS
+
+    out = []
+    for family in FAMILIES:
+        own = [m for m in METHODS if m.family == family]
+        having = [m.name for m in own if option in m.options]
+        if having:
+            out.append(family if len(having) == len(own) else f"{family} {', '.join(having)}")
+    return "; ".join(out)

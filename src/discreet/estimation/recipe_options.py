@@ -1,0 +1,38 @@
+"""What the options of methods mean, a line each: for ``discreet plan --methods``. The learners' own texts say more."""
+
+from __future__ import annotations
+
+OPTIONS = {
+    "noise": "laplace, gaussian, or auto: the one with less error for the budget",
+    "shares": "size: shares by the size of the tables; equal: as in the paper",
+    "approximate_size": "a public guess of the number of records, which saves buying a noisy count",
+    "largest": "cells that one table may have at most",
+    "too_large": "of a table beyond that: refuse it, or coarsen: leave out the parents with most levels",
+    "fit_steps": "steps of the fit that makes the tables agree; 0 leaves it out",
+    "least_records": "added to every noisy cell, so that no probability is zero",
+    "rate": "of the random sample that the first stage looks at",
+    "first_stage": "part of the budget for the first stage",
+    "max_parents": "how many earlier columns a column may depend on",
+    "selection": "part of the budget for finding the graph",
+    "counting": "part of the budget for a noisy number of records, unless approximate_size is given",
+    "root": "the column to start from, by public knowledge; default: the first",
+    "inference": "exact, loopy, or auto: exact unless it would be too large",
+    "iterations": "steps of EM at most",
+    "solver": "dual, which is fast, or nlbp, as published; both give the same",
+    "damping": "of the published solver",
+    "tolerance": "EM ends when no parameter moves by more",
+    "penalty": "weight of the squared parameters; default: ten by the noisy number of records",
+    "project": "whether each noisy table is made a distribution first",
+    "strategy": "which pairs are measured: all pairs, selected pairs, one shot, or auto",
+    "order": "how many columns interact at most; default on the command line: 3",
+    "width": "public bound on the sum of absolute weights at a column",
+    "max_edges": "public bound on the number of edges",
+    "max_terms": "public bound on the number of interactions",
+    "min_weight": "public lower bound on the weight of an edge or interaction that is there",
+    "variant": "of regressions: tight noise, or published",
+    "steps": "of regressions; default: by the number of records",
+    "vertices": "of regressions: coordinate, one level at a time, or group, one column at a time",
+    "release": "of maximal_monomials, how parities are released: gaussian, multiplicative_weights, perturbed_leader",
+    "halves": "of maximal_monomials: regressions and parities from two halves of the records, as published",
+    "random_state": "seed of post-processing; noise that protects is never seeded",
+}
