@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.mrf import ADD, columns_of, curator, draw
+from benchmarks._mrf_ising import ADD, columns_of, draw
 from discreet.estimation.binary_learner import BinaryMRFLearner
 from discreet.estimation.ising_learner import IsingLearner, sup_error
 from discreet.estimation.pairwise_learner import PairwiseLearner
@@ -71,14 +71,14 @@ def ising(kind: str, p: int, weight: float, seed: int) -> IsingModel:
     return generators.ising(p, edges, weight=weight, signs="random", random_state=seed)
 
 
-def asked(table: MemoryTable, budget: Budget | None, n: int) -> Curator:
-    return ExactCurator(table) if budget is None else curator(table, ADD, budget, n)
+def asked(table: MemoryTable, budget: Budget | None) -> Curator:
+    return ExactCurator(table) if budget is None else Curator(table, ADD, budget)
 
 
 def ising_parameters(kind: str, p: int, weight: float, budget: Budget | None, alpha: float) -> Try:
     def reached(n: int, seed: int) -> bool:
         truth = ising(kind, p, weight, seed)
-        found = IsingLearner().fit(asked(draw(truth, n, seed), budget, n))
+        found = IsingLearner().fit(asked(draw(truth, n, seed), budget))
         return sup_error(found, truth) <= alpha
 
     return reached
@@ -87,7 +87,7 @@ def ising_parameters(kind: str, p: int, weight: float, budget: Budget | None, al
 def ising_graph(kind: str, p: int, weight: float, budget: Budget | None) -> Try:
     def reached(n: int, seed: int) -> bool:
         truth = ising(kind, p, weight, seed)
-        found = IsingLearner(min_weight=weight).fit(asked(draw(truth, n, seed), budget, n))
+        found = IsingLearner(min_weight=weight).fit(asked(draw(truth, n, seed), budget))
         return found.edges == truth.edges
 
     return reached
@@ -98,7 +98,7 @@ def default_graph(kind: str, p: int, weight: float, budget: Budget) -> Try:
 
     def reached(n: int, seed: int) -> bool:
         truth = ising(kind, p, weight, seed)
-        found = learner.fit(asked(draw(truth, n, seed), budget, n))
+        found = learner.fit(asked(draw(truth, n, seed), budget))
         return not found.refused and set(found.edges) == set(truth.edges)
 
     return reached
@@ -109,7 +109,7 @@ def pairwise_parameters(kind: str, p: int, k: int, weight: float, budget: Budget
         edges = generators.matching(p) if kind == "matching" else generators.regular(p, 3, random_state=seed)
         truth = generators.pairwise(p, edges, levels=k, weight=weight, random_state=seed)
         table = columns_of(truth.sample(n, seed).codes, truth.domain)
-        found = PairwiseLearner(width=truth.width).fit(asked(table, budget, n))
+        found = PairwiseLearner(width=truth.width).fit(asked(table, budget))
         names = truth.domain.names
         errors = (
             np.abs(found.weights(a, b) - truth.weights(a, b)).max() for i, a in enumerate(names) for b in names[:i]
@@ -126,7 +126,7 @@ def binary_parameters(p: int, weight: float, budget: Budget | None, alpha: float
         triples = [(i, i + 1, i + 2) for i in range(0, p - 2, 3)]
         truth = generators.binary(p, triples, weight=weight, random_state=seed)
         table = columns_of(truth.sample(n, seed).codes, truth.domain)
-        found = BinaryMRFLearner(order=3, width=truth.width).fit(asked(table, budget, n))
+        found = BinaryMRFLearner(order=3, width=truth.width).fit(asked(table, budget))
         every = set(truth.coefficients) | set(found.coefficients)
         return max(abs(truth.coefficients.get(I, 0.0) - found.coefficients.get(I, 0.0)) for I in every) <= alpha
 
@@ -257,7 +257,7 @@ def fit_one(goal: Any, notion: Any, method: str, entries: list[dict[str, Any]], 
 
 
 def loopy(setting: dict[str, Any]) -> bool:
-    """Small graphs full of short loops mislead tests of single pairs: StableEdges has no constants there."""
+    """Small graphs full of short loops of opposite signs mislead tests of pairs: StableEdges has no constants there."""
     return bool(setting["notion"] == "approx" and setting["kind"] == "3-regular" and setting["p"] < FEWEST_IF_CROWDED)
 
 

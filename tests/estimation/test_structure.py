@@ -14,7 +14,7 @@ from mrf_cases import sampled, table_of
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
-from discreet.errors import BudgetError, InputError
+from discreet.errors import BudgetError, CostError, InputError
 from discreet.estimation.binary_learner import BinaryMRFLearner
 from discreet.estimation.ising_learner import IsingLearner
 from discreet.estimation.pairwise_learner import PairwiseLearner
@@ -40,6 +40,7 @@ UNITS = {
 APPROX = ApproxDP(1, 1e-6)
 ROOMY = ApproxDP(2, 0.2)  # a threshold that tables of five rows can pass, so that audits see releases too
 THREE = Domain.of({"a": 2, "b": 2, "c": 2})
+FOUR = Domain.of({"a": 2, "b": 2, "c": 2, "d": 2})
 LEVELS = Domain.of({"a": 2, "b": 3, "c": 2})
 
 
@@ -241,6 +242,9 @@ def test_kind_errors():
         StableEdges(0.5, "magic")
     with pytest.raises(InputError, match="two columns"):
         StableEdges(0.5).fit(Curator(table_of(np.zeros((3, 1), dtype=int), Domain.of({"a": 2})), None, APPROX))
+    with pytest.raises(CostError, match="cells"):
+        StableEdges(0.5).plan(Domain.of(dict.fromkeys("abcdef", 400)), PrivacyUnit(), APPROX)
+    StableEdges(0.5, "correlation").plan(Domain.of(dict.fromkeys("abcdef", 400)), PrivacyUnit(), APPROX)
     with pytest.raises(InputError, match="two levels"):
         SelectedEdges(0.5).fit(Curator(table_of(np.zeros((3, 3), dtype=int), LEVELS), None, ZCDP(0.1)))
 
@@ -249,6 +253,7 @@ def test_kind_errors():
 
 AUDITED = {
     "auto": (StableEdges(0.5), THREE, ROOMY),
+    "two at once": (StableEdges(0.3), FOUR, ROOMY),
     "correlation": (StableEdges(0.5, "correlation"), THREE, ROOMY),
     "conditional": (StableEdges(0.5, "conditional"), THREE, ROOMY),
     "eta unknown": (StableEdges(), THREE, ROOMY),
@@ -293,7 +298,7 @@ def test_planted_bugs_are_caught(monkeypatch):
     def tells(curator):
         found = StableEdges(0.5, "correlation").fit(curator)
         test = CorrelationTest(THREE, [("a", "b"), ("a", "c"), ("b", "c")], 0.25)
-        return found, int(np.argmin(np.abs(test.levels(curator._rows.sum(test.query), curator.unit))))
+        return found, int(np.argmin(np.abs(test.levels(curator._rows.sum, curator.unit))))
 
     assert failures(audit_replay(tells, THREE, UNITS["add-remove"], ROOMY, count=40))
 
@@ -307,8 +312,8 @@ def test_planted_bugs_are_caught(monkeypatch):
 
     from discreet.privacy import edge_tests
 
-    right = edge_tests._moved
-    monkeypatch.setattr(edge_tests, "_moved", lambda unit, one, tau: right(unit, one, tau) // unit.max_rows)
+    right = edge_tests.moved_by
+    monkeypatch.setattr(edge_tests, "moved_by", lambda unit, one, tau: right(unit, one, tau) // unit.max_rows)
     assert failures(audit_replay(StableEdges(0.5, "correlation").fit, THREE, UNITS["person"], ROOMY, count=80))
-    monkeypatch.setattr(edge_tests, "_moved", lambda unit, one, tau: right(UNITS["add-remove"], one, tau))
+    monkeypatch.setattr(edge_tests, "moved_by", lambda unit, one, tau: right(UNITS["add-remove"], one, tau))
     assert failures(audit_replay(StableEdges(0.5, "correlation").fit, THREE, UNITS["replace-one"], ROOMY, count=80))

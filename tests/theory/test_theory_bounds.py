@@ -97,6 +97,8 @@ def test_bounds_move_the_right_way(function, proved):
     assert isinstance(base, Bound)
     assert 0 < base.value < math.inf
     assert base.constant == ("proved" if proved or base.kind == "lower" else "order only")
+    if proved:  # a proved number never stands beside the formula of an order
+        assert base.formula != function(**(facts | {"proved": False})).formula
     for name in set(facts) - {"proved"}:
         more = facts | {name: facts[name] * 2 if name != "delta" else facts[name] * 1000}
         grown = function(**more).value

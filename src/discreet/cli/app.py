@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
-from . import audit, bench, bounds, demo, fit, ledger, measure, query, report, sample, schema, show
+from . import audit, bench, bounds, demo, fit, ledger, measure, query, report, sample, schema, show, structure
 from .command import Command, Group
 from .failures import HELP, Exit, explain
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 app.add_typer(schema.app, name="schema")
 app.command("plan", cls=Command)(fit.plan)
 app.command("fit", cls=Command)(fit.fit)
+app.command("structure", cls=Command)(structure.structure)
 app.command("measure", cls=Command)(measure.measure)
 app.command("show", cls=Command)(show.show)
 app.command("verify", cls=Command)(show.verify)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import BudgetError, DiscreetError, InputError, counted
+from ..errors import DiscreetError, counted
 from . import options, rows
 from .choices import Choices, merged, options_from
 from .console import note, progress, say, say_json, waiting
 from .failures import Interrupted, WrongUse
 from .methods import say_methods
-from .money import open_ledger, remark_before, what_was_spent
+from .money import after_the_spend, open_ledger, remark_before, what_was_spent
 from .prepared import Prepared, prepare, show_plan
 
 if TYPE_CHECKING:
@@ -206,20 +206,7 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
         spent = None if curator is None else curator.spent
         if spent is None:
             raise
-        raise _after_the_spend(error, str(spent)) from None
-
-
-def _after_the_spend(error: Exception, spent: str) -> Exception:
-    """The same failure, with the money said: it is gone, whatever happened to the model."""
-    told = f"cannot use the file: {error.strerror}" if isinstance(error, OSError) else str(error)
-    kind = (
-        BudgetError
-        if isinstance(error, BudgetError)
-        else type(error)
-        if isinstance(error, DiscreetError)
-        else InputError
-    )
-    return kind(f"{told}; {spent} counts as spent")
+        raise after_the_spend(error, str(spent)) from None
 
 
 def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | None, *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LedgerError
+from ..errors import BudgetError, DiscreetError, InputError, LedgerError
 from . import options
 from .console import note
 
@@ -33,6 +33,19 @@ def what_was_spent(curator: Curator | None, account: Ledger | None) -> str:
         return "interrupted; nothing was released and nothing was spent"
     where = "no ledger was given" if account is None else f"it stays in the ledger {account.path}"
     return f"interrupted after the budget was charged: {spent} counts as spent, and {where}"
+
+
+def after_the_spend(error: Exception, spent: str) -> Exception:
+    """The same failure, with the money said: it is gone, whatever happened to the model."""
+    told = f"cannot use the file: {error.strerror}" if isinstance(error, OSError) else str(error)
+    kind = (
+        BudgetError
+        if isinstance(error, BudgetError)
+        else type(error)
+        if isinstance(error, DiscreetError)
+        else InputError
+    )
+    return kind(f"{told}; {spent} counts as spent")
 
 
 def remark_before(budget: Budget, peeked: Mapping[str, tuple[str, ...]]) -> None:

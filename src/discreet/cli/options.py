@@ -253,6 +253,12 @@ def writable(path: Path, *, force: bool) -> Path:
     return path
 
 
+def check_engine(engine: str | None) -> None:
+    engines = ("auto", "memory", "duckdb", "spark")
+    if engine is not None and engine not in engines:
+        raise WrongUse(f"--engine is one of {', '.join(engines)}; got {engine!r}")
+
+
 def check_level(level: float) -> float:
     if not 0 < level < 1:
         raise WrongUse(f"--level is a probability strictly between 0 and 1, got {level}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import WEIGHTS_REFUSED, BudgetError, InputError
+from . import options
 from .choices import Choices
 from .console import say, say_json
 from .failures import WrongUse
@@ -43,9 +44,7 @@ def prepare(choices: Choices) -> Prepared:
 
     if choices.weight is not None:
         raise WrongUse(f"--weight {choices.weight}: {WEIGHTS_REFUSED}")
-    engines = ("auto", "memory", "duckdb", "spark")
-    if choices.engine is not None and choices.engine not in engines:
-        raise WrongUse(f"--engine is one of {', '.join(engines)}; got {choices.engine!r}")
+    options.check_engine(choices.engine)
     for name in ("public_size", "approximate_size"):
         value = getattr(choices, name)
         if value is not None and value < 1:

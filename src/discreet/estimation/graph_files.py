@@ -9,13 +9,14 @@ from __future__ import annotations
 import csv
 import difflib
 import itertools
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..domain import Clique, Domain
-from ..errors import FileFormatError, InputError
+from ..errors import DiscreetError, FileFormatError, InputError
 from ..graph import maximal_cliques
 from ..io.bif import read_bif
 from ..io.interchange import open_model
@@ -27,7 +28,8 @@ from .graph_input import Parents, checked
 _ARROW = re.compile(r"->|→")
 _LINK = re.compile(r"\s--\s|\s-\s|–")
 _MODEL_FILES = (".zip", ".uai")
-_FILES = (".bif", ".txt", ".csv", ".tsv", *_MODEL_FILES)
+_FILES = (".bif", ".txt", ".csv", ".tsv", ".json", *_MODEL_FILES)
+KIND = "discreet graph"  # what `discreet structure` saves
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Structure:
 
 
 def read_graph(text: str, domain: Domain) -> Structure:
-    """A graph: the name of a file (BIF, a model, or lines of text), or the lines themselves with ``;`` between them.
+    """A graph: the name of a file (BIF, a model, a saved graph, or lines of text), or lines with ``;`` between them.
 
     ``a -> b`` is an arrow (also ``a, b -> c`` and ``a -> b -> c``), ``a -- b`` an edge without direction (also
     ``a - b`` with spaces, ``a, b`` and a tab).
@@ -101,7 +103,33 @@ def _from_file(path: Path, domain: Domain) -> Structure:
         if isinstance(model, BayesianNetwork):
             return Structure(checked(model.parents, domain))
         return Structure(groups=tuple(domain.clique(c) for c in model.cliques))
+    if path.suffix.lower() == ".json":
+        return _from_json(path, domain)
     return _from_lines(read_text(path, DEFAULT_LIMITS), domain, path)
+
+
+def _from_json(path: Path, domain: Domain) -> Structure:
+    """A graph that was learned privately and saved."""
+    try:
+        document = json.loads(read_text(path, DEFAULT_LIMITS))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, DiscreetError):
+            raise
+        document = None
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise FileFormatError(f"{path} is no graph that `discreet structure` has saved")
+    if document.get("refused"):
+        raise InputError(f"{path} holds a refusal: no graph was released, so there is none to be used")
+    groups = document.get("interactions")
+    if not isinstance(groups, list) or not all(
+        isinstance(I, list) and len(I) > 1 and all(isinstance(name, str) for name in I) for I in groups
+    ):
+        raise FileFormatError(f"{path} has no list of edges; save the graph again")
+    if not groups:
+        raise InputError(f"the graph in {path} has no edges; leave the graph out")
+    return Structure(
+        groups=tuple(domain.clique(_known(I, domain, path, number)) for number, I in enumerate(groups, start=1))
+    )
 
 
 def _from_lines(text: str, domain: Domain, path: Path | None) -> Structure:

@@ -16,9 +16,11 @@ a record changes one of them only, rounding leaves it as it is. A unit of up to 
 
 An edge, in the combined test, is a pair that is correlated and that no third column explains: for every k, *either* k
 has little to do with one of the two, min(|Σ z_i z_k|, |Σ z_j z_k|) ≤ τn, *or* the pair depends on each other given k.
-(The constant column is such a k as well: it turns correlation into covariance where both means are large.) "All" and
-"either" are minimum and maximum of levels, and cost nothing. So where correlations tell, on matchings, the test is as
-sharp as the correlation test, and where they mislead, on graphs with loops, as sharp as the conditional test.
+(The constant column is such a k as well: it turns correlation into covariance where both means are large.) Nor may two
+further columns k, l explain it together: either k or l has little to do with one of the two, or they depend on each
+other given k and l (:mod:`.two_columns`). "All" and "either" are minimum and maximum of levels, and cost nothing. So
+where correlations tell, on matchings, the test is as sharp as the correlation test, and where they mislead, on graphs
+with loops, as sharp as the conditional tests.
 """
 
 from __future__ import annotations
@@ -35,14 +37,19 @@ from ..domain import Clique, Domain
 from ..encoding import Codes
 from ..errors import InputError
 from ..tables.base import IntArray
-from .levels import level_of
+from .levels import GRID, level_of, moved_by, scatter
 from .parities import CHUNK, ParitySums, products, signs
 from .query import Marginals, Part, Query
-from .stability import StabilityTest
+from .stability import Ask, StabilityTest
+from .two_columns import SpinSums, levels_given_two
 from .unit import PrivacyUnit, Relation, Sensitivity
 
-GRID = 1024
-GIVEN = 11  # tenths of τ for dependence given a third column: two columns with three neighbours in common stay below
+# Tenths of τ for dependence given other columns. Chosen on the exact distributions of 3-regular graphs of 8 to 14
+# columns with η = 0.35: with the step that looks at two columns, and without it (then what a second common neighbour
+# leaves must stay below). More than MOST_FOR_TWO columns would take too long in the worst case.
+GIVEN_ONE, GIVEN_TWO, GIVEN_ALONE = 9, 8, 11
+MOST_FOR_TWO = 128
+FAR = 1 << 40
 SpinTestKind = Literal["combined", "conditional"]
 _LARGEST_SQUARE = 1 << 26  # records up to which GRID·N² fits 64 bits; beyond, Python's own whole numbers are used
 
@@ -54,13 +61,6 @@ def grid_threshold(threshold: float | Fraction) -> int:
     return min(max(round(Fraction(threshold) * GRID), 1), GRID - 1)
 
 
-def _moved(unit: PrivacyUnit, one_record: int, threshold: int) -> int:
-    """How far one unit moves ``statistic − τn``, in grid units, if a record moves the statistic by ``one_record``."""
-    added = GRID * one_record + threshold
-    # A person who is replaced may also have fewer rows than before: the larger of the two a row.
-    return unit.max_rows * (added if unit.relation == "add-remove" else max(2 * GRID * one_record, added))
-
-
 class CorrelationTest(StabilityTest):
     """For each set of columns I, whether Σ Π z_i > τn, and whether −Σ Π z_i > τn: two levels a set, all positive ones
     first."""
@@ -70,10 +70,11 @@ class CorrelationTest(StabilityTest):
         self.query = ParitySums(domain, [*self.sets, ()])
         self.threshold = grid_threshold(threshold)
 
-    def levels(self, sums: Sequence[IntArray], unit: PrivacyUnit) -> IntArray:
+    def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
+        sums = ask(self.query)
         total, n = sums[0][:-1], sums[0][-1]
         margins = np.concatenate([GRID * total, -GRID * total]) - self.threshold * n
-        return level_of(margins, _moved(unit, 1, self.threshold))
+        return level_of(margins, moved_by(unit, 1, self.threshold))
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "sets": len(self.sets), "threshold": self.threshold / GRID}
@@ -122,16 +123,25 @@ class TripleSums(Query):
 class SpinTest(StabilityTest):
     """Which pairs of binary columns have an edge: two levels a pair, positive edges first, then negative ones.
 
-    ``"combined"``: as above. ``"conditional"``: correlated, and dependent given *every* third column and given none.
+    ``"combined"``: as above; of two columns together up to MOST_FOR_TWO columns. ``"conditional"``: correlated, and
+    dependent given *every* third column and given none. ``enough``: a public number of steps beyond which it does not
+    matter how far a pair is from being an edge, for pairs that two columns explain; less work where many do.
     """
 
-    def __init__(self, domain: Domain, threshold: float | Fraction, kind: SpinTestKind = "combined") -> None:
+    def __init__(
+        self, domain: Domain, threshold: float | Fraction, kind: SpinTestKind = "combined", *, enough: int = FAR
+    ) -> None:
+        if enough < 1:
+            raise InputError(f"enough must be a whole number of at least 1, got {enough}")
         self.query = TripleSums(domain)
         self.pairs: tuple[Clique, ...] = tuple(combinations(domain.names, 2))
         self.threshold = grid_threshold(threshold)
         self.kind = kind
+        self.two = kind == "combined" and len(domain) <= MOST_FOR_TWO
+        self.enough = enough
 
-    def levels(self, sums: Sequence[IntArray], unit: PrivacyUnit) -> IntArray:
+    def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
+        sums = ask(self.query)
         triples, means = (_roomy(s, sums[1][-1]) for s in sums)
         n, means = means[-1], means[:-1]
         p = len(means)
@@ -140,31 +150,42 @@ class SpinTest(StabilityTest):
         square = np.zeros((p, p), dtype=pair.dtype)
         square[i, j] = square[j, i] = pair
         τ = self.threshold
-        τ_given = τ * GIVEN // 10
-        plain, strong = _moved(unit, 1, τ), _moved(unit, 4, τ_given)
+        τ_one = τ * (GIVEN_ONE if self.two else GIVEN_ALONE) // 10
+        plain, strong = moved_by(unit, 1, τ), moved_by(unit, 4, τ_one)
         found = [level_of(GRID * s * pair - τ * n, plain) for s in (1, -1)]
         # An edge of either sign needs all of these; a pair that is not correlated at all is settled without them.
-        explained = self._given(n, pair, means[i], means[j], τ_given, plain, strong)
+        explained = self._given(n, pair, means[i], means[j], τ_one, plain, strong)
+        apart = np.empty((p, len(i)) if self.two else (0, 0), dtype=pair.dtype)
+        of_column = np.ascontiguousarray(triples.T)
         for k in range(p):
-            other = (i != k) & (j != k)
             part = []
             for b in (1, -1):  # Σ over the records with z_k = b
                 N = (n + b * means[k]) // 2
-                A = (pair[other] + b * triples[other, k]) // 2
-                B, C = (means + b * square[:, k])[i[other]] // 2, (means + b * square[:, k])[j[other]] // 2
-                part.append(_scatter(A, B, C, N))
-            level = level_of(part[0] + part[1] - τ_given * n, strong)
+                A = (pair + b * of_column[k]) // 2
+                half = (means + b * square[k]) // 2
+                B, C = half[i], half[j]
+                part.append(scatter(A, B, C, N))
+            level = level_of(part[0] + part[1] - τ_one * n, strong)
             if self.kind == "combined":
-                near = np.minimum(np.abs(square[i[other], k]), np.abs(square[j[other], k]))
-                level = np.maximum(level, level_of(τ * n - GRID * near, plain))
-            explained[other] = np.minimum(explained[other], level)
+                size = np.abs(square[k])
+                far = level_of(τ * n - GRID * np.minimum(size[i], size[j]), plain)
+                level = np.maximum(level, far)
+                if self.two:
+                    apart[k] = far
+            other = (i != k) & (j != k)
+            explained[other] = np.minimum(explained[other], level[other])
+        if self.two:
+            known = SpinSums(n, means, square, triples, apart.T, np.minimum(np.maximum(*found), explained))
+            τ_two = τ * GIVEN_TWO // 10
+            together = levels_given_two(self.query.domain, known, ask, τ_two, moved_by(unit, 4, τ_two), self.enough)
+            explained = np.minimum(explained, together)
         return np.concatenate([np.minimum(f, explained) for f in found]).astype(np.int64)
 
     def _given(
-        self, n: Any, pair: IntArray, m_i: IntArray, m_j: IntArray, τ_given: int, plain: int, strong: int
+        self, n: Any, pair: IntArray, m_i: IntArray, m_j: IntArray, τ_one: int, plain: int, strong: int
     ) -> IntArray:
         """Covariance, as dependence given the constant column."""
-        level = level_of(_scatter(pair, m_i, m_j, n) - τ_given * n, strong)
+        level = level_of(scatter(pair, m_i, m_j, n) - τ_one * n, strong)
         if self.kind == "combined":
             near = np.minimum(np.abs(m_i), np.abs(m_j))
             level = np.maximum(level, level_of(self.threshold * n - GRID * near, plain))
@@ -190,12 +211,13 @@ class DependenceTest(StabilityTest):
         # Every pair is in a triple when there are three columns or more; counting both is simpler than adding up.
         self.query = Marginals(domain, [*self.pairs, *self.triples])
 
-    def levels(self, sums: Sequence[IntArray], unit: PrivacyUnit) -> IntArray:
+    def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
+        sums = ask(self.query)
         n = int(sums[0].sum())
         tables = [_roomy(s, n) for s in sums]
         total = {pair: _dependence(table) for pair, table in zip(self.pairs, tables, strict=False)}
         limit = dict(zip(self.pairs, self.thresholds, strict=True))
-        moved = {pair: _moved(unit, 4, limit[pair]) for pair in self.pairs}
+        moved = {pair: moved_by(unit, 4, limit[pair]) for pair in self.pairs}
         level = {pair: _level(total[pair] - limit[pair] * n, moved[pair]) for pair in self.pairs}
         near = {pair: _level(limit[pair] * n - total[pair], moved[pair]) for pair in self.pairs}
         for columns, table in zip(self.triples, tables[len(self.pairs) :], strict=True):
@@ -221,12 +243,6 @@ def _level(margin: int, moved: int) -> int:
 
 def _roomy(sums: IntArray, n: Any) -> NDArray[Any]:
     return sums if int(n) < _LARGEST_SQUARE else sums.astype(object)
-
-
-def _scatter(A: NDArray[Any], B: NDArray[Any], C: NDArray[Any], N: Any) -> NDArray[Any]:
-    """|⌊GRID·(A − BC/N)⌋|, exactly; without records it is 0."""
-    out: NDArray[Any] = np.abs(GRID * A + (-GRID * B * C) // max(int(N), 1))
-    return out
 
 
 def _dependence(table: NDArray[Any]) -> int:

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,16 @@ class LogisticGradients(Query):
 
     def __init__(self, domain: Domain, v: IntArray, scale: float) -> None:
         self.domain = domain
+        self._stand(v, scale)
+
+    def at(self, v: IntArray) -> Self:
+        """The same regressions at other weights: what follows from columns and features is not worked out again."""
+        other = copy(self)
+        other.__dict__.pop("_table", None)
+        other._stand(v, self.scale)
+        return other
+
+    def _stand(self, v: IntArray, scale: float) -> None:
         self.v = np.asarray(v, dtype=np.int64)
         self.scale = float(scale)
         if self.v.shape != (len(self.targets), self.feature_count):
@@ -147,7 +158,7 @@ class LogisticGradients(Query):
 
     def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
         moves = self.largest_terms()
-        cells = self.allowed().shape[1]
+        cells = self.v.shape[1]
         times = 1 if relation == "add-remove" else 2
         l1, l2 = int(moves.sum()) * cells * times, int((moves**2).sum()) * cells * times**2
         return (Sensitivity(l1, l2, int(moves.max(initial=0)) * times, self.v.size),)
@@ -183,13 +194,16 @@ class SpinGradients(LogisticGradients):
     def features(self, batch: Mapping[str, Codes]) -> Matrix:
         if any(len(I) > 1 for I in self.monomials):
             return products(signs(batch), self.monomials)
-        out = np.ones((len(self.monomials), len(next(iter(batch.values())))), dtype=np.float32)
-        for row, I in zip(out, self.monomials, strict=True):
-            if I:
-                row[:] = batch[I[0]]
-                row *= 2
-                row -= 1
+        codes = [batch[I[0]] if I else self._ones(batch) for I in self.monomials]
+        out = np.array(codes, dtype=np.float32)
+        out *= 2
+        out -= 1
         return out
+
+    @staticmethod
+    def _ones(batch: Mapping[str, Codes]) -> Codes:
+        """The code of the constant feature."""
+        return np.ones_like(next(iter(batch.values())))
 
     @cached_property
     def _own(self) -> NDArray[np.intp] | None:

@@ -20,7 +20,7 @@ Levels may be combined by minimum and maximum ("all of", "any of") at no cost: b
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,16 +43,21 @@ if TYPE_CHECKING:
 _ONE_STEP = Sensitivity(l1=1, l2_squared=1, linf=1, l0=1)
 
 
+Ask = Callable[[Query], Sequence[IntArray]]  # sums over all records, exact: for levels, and never let out
+
+
 class StabilityTest(ABC):
     """Findings about sums over the records, as levels that no unit moves by more than 1. Score and sensitivity in one
     object: ``levels`` divides every margin by how far a unit can move it.
     """
 
-    query: Query
-
     @abstractmethod
-    def levels(self, sums: Sequence[IntArray], unit: PrivacyUnit) -> IntArray:
-        """One whole number a finding; at least 0 means yes."""
+    def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
+        """One whole number a finding; at least 0 means yes. How many there are is public.
+
+        What is asked for may depend on earlier sums, because nothing but the levels matters: they are what one unit
+        moves by at most 1.
+        """
 
     def describe(self) -> dict[str, Any]:
         return {"test": type(self).__name__}
@@ -95,6 +100,6 @@ def release(curator: Curator, test: StabilityTest, share: Budget | None) -> Stab
     share = curator._share(share)
     call, cost = plan_stability(share)
     curator._check((cost,))
-    levels = np.asarray(test.levels(curator._rows.sum(test.query), curator.unit), dtype=np.int64)
+    levels = np.asarray(test.levels(curator._rows.sum, curator.unit), dtype=np.int64)
     curator._spend((cost,), {**test.describe(), "noise": "stability", "share": share.to_dict()})
     return Stability.of(call, curator._gateway.release_stable(call, levels, ""))

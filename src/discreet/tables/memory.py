@@ -125,6 +125,8 @@ class MemoryTable(JobTable):
             yield {name: c[lo : lo + self._batch_rows] for name, c in chosen.items()}
 
     def _run(self, job: Job) -> tuple[IntArray, ...]:
+        if 0 < self._rows <= self._batch_rows:  # one batch, as blocks that vote are: nothing to add up
+            return job.finish(job.sum_batch(next(iter(self._batches(job.columns)))))
         totals = job.zero()
 
         def add(parts: Iterable[Sequence[IntArray]]) -> None:
@@ -132,7 +134,7 @@ class MemoryTable(JobTable):
                 for total, increment in zip(totals, part, strict=True):
                     total += increment
 
-        if self._rows <= self._batch_rows or self._threads == 1:
+        if self._threads == 1 or not self._rows:
             add(map(job.sum_batch, self._batches(job.columns)))
         else:
             with ThreadPoolExecutor(self._threads) as pool:

@@ -368,6 +368,11 @@ def _remarks(q: Question) -> tuple[str, ...]:
         outside.append(f"k = {q.k}, t = {q.t} (measured k ≤ 5, t ≤ 3)")
     if outside:
         out.append("Extrapolated, so take it with care: " + "; ".join(outside) + ".")
+    if q.width > 1.5 * q.edge_weight:
+        out.append(
+            "Graphs with loops need two to three times as many records as matchings with the same weights (measured on "
+            "3-regular graphs and grids), which the width accounts for; more where short loops have opposite signs."
+        )
     if q.delta is not None and q.n is not None and q.delta * q.n > 0.1:
         out.append(f"δ = {q.delta:g} is large for {q.n:,} records: take it well below 1/n, or it protects few of them.")
     if math.isinf(upper.theorem_3_8(q.p, q.width, q.alpha, 1.0).value):

@@ -135,7 +135,7 @@ def frank_wolfe_gap(
             start=min(math.log(2), radius / 2), beta=failure, relation=relation, grid=0.0,
         ).total  # fmt: skip
 
-    return min(gap(max(2, round(min(best, 1e15) * factor))) for factor in (0.2, 0.35, 0.5, 0.7, 1.0, 1.4))
+    return min(gap(max(2, round(min(best, 1e150) * factor))) for factor in (0.2, 0.35, 0.5, 0.7, 1.0, 1.4))
 
 
 def records_for_risk(

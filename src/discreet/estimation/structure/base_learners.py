@@ -76,39 +76,35 @@ class SparseLogistic:
         if max(domain.shape) == 2:
             monomials = [*((name,) for name in domain.names), ()]
             groups = np.arange(len(monomials))
-
-            def spins(v: NDArray[np.int64]) -> LogisticGradients:
-                return SpinGradients(domain, monomials, v, WEIGHT_GRID)
-
-            start = spins(np.zeros((len(domain), len(monomials)), dtype=np.int64))
-            w = self._descend(curator, spins, start.allowed(), groups, n, 2 * self.width)
+            zero = np.zeros((len(domain), len(monomials)), dtype=np.int64)
+            w = self._descend(curator, SpinGradients(domain, monomials, zero, WEIGHT_GRID), groups, n, 2 * self.width)
             out: Array = np.abs(w[:, : len(domain)]) / 2
             return out
         groups = np.repeat(np.arange(len(domain) + 1), [*domain.shape, 1])
-
-        def levels(v: NDArray[np.int64]) -> LogisticGradients:
-            return LevelGradients(domain, v, WEIGHT_GRID)
-
-        start_levels = LevelGradients(domain, np.zeros(LevelGradients.shape_for(domain), dtype=np.int64), WEIGHT_GRID)
-        w = self._descend(
-            curator, levels, start_levels.allowed(), groups, n, 2 * self.width * math.sqrt(max(domain.shape))
-        )
+        start = LevelGradients(domain, np.zeros(LevelGradients.shape_for(domain), dtype=np.int64), WEIGHT_GRID)
+        w = self._descend(curator, start, groups, n, 2 * self.width * math.sqrt(max(domain.shape)))
         size = np.zeros((len(domain), len(domain)))
-        for (i, _, _), row in zip(start_levels.levels, w, strict=True):
+        for (i, _, _), row in zip(start.levels, w, strict=True):
             for j in range(len(domain)):
                 block = row[groups == j]
                 # W_i(u, ·) − W_i(v, ·), centred: halved it is at most max |W_ij| of a centred W.
                 size[i, j] = max(size[i, j], float(np.abs(block - block.mean()).max()) / 2)
         return size
 
-    def _descend(self, curator: Curator, problem, allowed, groups, n: float, radius: float) -> Array:  # type: ignore[no-untyped-def]
-        """FISTA with restarts on the ball; the step is halved while the gradient's own change says it is too long."""
+    def _descend(
+        self, curator: Curator, start: LogisticGradients, groups: NDArray[np.intp], n: float, radius: float
+    ) -> Array:
+        """FISTA with restarts on the ball; the step is halved while the gradient's own change says it is too long.
+
+        The number of passes is public: what a block takes in time depends on its size alone.
+        """
+        allowed = start.allowed()
         w = np.zeros(allowed.shape)
         at, momentum, rate = w, 1.0, 1.0
         previous: tuple[Array, Array] | None = None
         for _ in range(self.steps):
             v = np.rint(at / WEIGHT_GRID).astype(np.int64)
-            gradient = np.where(allowed, -_sums(curator, problem(v)) / n, 0.0)
+            gradient = np.where(allowed, -_sums(curator, start.at(v)) / n, 0.0)
             if previous is not None:
                 moved, change = at - previous[0], gradient - previous[1]
                 curvature = float(np.sqrt((change**2).sum(1) / np.maximum((moved**2).sum(1), 1e-12)).max())
@@ -176,14 +172,15 @@ class Sparsitron:
         monomials = [(), *all_monomials(domain, self.order - 1)]
         n, radius = _records(curator), 2 * self.width
         shape = (len(domain), len(monomials))
-        allowed = SpinGradients(domain, monomials, np.zeros(shape, dtype=np.int64), WEIGHT_GRID).allowed()
+        start = SpinGradients(domain, monomials, np.zeros(shape, dtype=np.int64), WEIGHT_GRID)
+        allowed = start.allowed()
         # One expert for each sign of each monomial, and one that stands for zero, so that the norm may be smaller.
         log_plus, log_minus = np.zeros(shape), np.zeros(shape)
         idle = np.zeros(shape[0])
         total, w = np.zeros(shape), np.zeros(shape)
         for step in range(self.steps):
             v = np.rint(w / WEIGHT_GRID).astype(np.int64)
-            gradient = np.where(allowed, -_sums(curator, SpinGradients(domain, monomials, v, WEIGHT_GRID)) / n, 0.0)
+            gradient = np.where(allowed, -_sums(curator, start.at(v)) / n, 0.0)
             rate = 2.0 * radius / math.sqrt(1 + step / 10) / max(radius, 1.0)
             log_plus, log_minus = log_plus - rate * gradient, log_minus + rate * gradient
             high = np.maximum(np.maximum(log_plus, log_minus).max(axis=1), idle)[:, None]

@@ -26,6 +26,9 @@ class StructureLearner:
 
     min_weight: float | None = None
 
+    def __post_init__(self) -> None:
+        StableEdges(self.min_weight)  # the same bounds, the same errors
+
     def chosen(self, domain: Domain, budget: Budget) -> StableEdges | SelectedEdges | ThresholdedParameters:
         """The learner for these columns and this notion."""
         if isinstance(budget, ApproxDP):
@@ -34,9 +37,20 @@ class StructureLearner:
             return ThresholdedParameters(PairwiseLearner(min_weight=self.min_weight or 0.0))
         return SelectedEdges(self.min_weight)
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+    def plan(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        approximate_size: float | None = None,
+        *,
+        size_is_public: bool = False,
+    ) -> Plan:
         """What will be asked, before a row is read."""
-        return self.chosen(domain, budget).plan(domain, unit, budget, approximate_size)
+        learner = self.chosen(domain, budget)
+        if isinstance(learner, ThresholdedParameters):
+            return learner.plan(domain, unit, budget, approximate_size)
+        return learner.plan(domain, unit, budget, approximate_size, size_is_public=size_is_public)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> StructureResult:
         """Ask the curator with ``share`` (all that remains, by default)."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,9 @@ from numpy.typing import NDArray
 
 from ...domain import Clique, Domain
 from ...errors import InputError
+from ...io.atomic import write_atomically
 from ...privacy.stability import Stability
+from ..graph_files import KIND
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,28 @@ class StructureResult:
     def spent(self) -> Any:
         """What was paid, as the curator stated it."""
         return self.card.get("spent")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: what was released, and nothing else."""
+        found = None if self.cliques is None else [list(I) for I in self.cliques]
+        return {
+            "kind": KIND,
+            "refused": self.refused,
+            "method": self.method,
+            "columns": list(self.domain.names),
+            "edges": None if self.cliques is None else [list(pair) for pair in self.edges],
+            "interactions": found,
+            "evidence": [{"columns": list(I), **facts} for I, facts in self.evidence.items()],
+            "reason": self.reason,
+            "enough": dict(self.enough),
+            "release": dict(self.card),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """A JSON file that can be published, a refusal too; ``discreet fit --graph`` reads it."""
+        if self.card.get("origin") != "release":
+            raise InputError("this graph was learned without protection: it is no release, and cannot be saved as one")
+        write_atomically(Path(path), [json.dumps(self.to_dict(), indent=1, ensure_ascii=False).encode() + b"\n"])
 
     def __str__(self) -> str:
         if self.cliques is None:
