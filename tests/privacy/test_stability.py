@@ -9,6 +9,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from discreet import open_table
 from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
 from discreet.audit.statistical import clopper_pearson
 from discreet.domain import Domain
@@ -21,6 +22,8 @@ from discreet.privacy.mechanisms import SecureGateway, stability_threshold
 from discreet.privacy.query import Marginals
 from discreet.privacy.stability import StabilityTest
 from discreet.privacy.unit import PrivacyUnit
+from discreet.privacy.value_gradients import LinearGradients
+from discreet.progress import listening
 from discreet.tables.memory import MemoryTable
 
 ADD, REPLACE = PrivacyUnit(), PrivacyUnit(relation="replace-one")
@@ -402,3 +405,34 @@ def test_refusals_and_errors():
     out = Curator(table, ADD, ApproxDP(1, 1e-6)).release_if_stable(SpinTest(THREE, 0.25))
     assert out.refused and out.signs is None and out.word is None
     assert ExactCurator(table).release_if_stable(SpinTest(THREE, 0.25), ROOMY).signs is not None
+
+
+def test_how_often_a_test_reads_the_rows_is_not_reported(tmp_path):
+    """The number of passes may depend on exact levels, and a file reports the progress of each pass."""
+    rng = np.random.default_rng(3)
+    first = rng.integers(0, 2, 300)
+    columns = [first, first ^ (rng.random(300) < 0.1), first ^ (rng.random(300) < 0.1), rng.integers(0, 2, 300)]
+    path = tmp_path / "rows.csv"
+    lines = [",".join(FOUR.names), *(",".join(str(int(v)) for v in row) for row in zip(*columns, strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    heard = []
+    with listening(lambda *event: heard.append(event)):
+        table = open_table(path, FOUR)
+        Curator(table, ADD, PureDP(1)).measure(Marginals(FOUR, [("a",)]))
+        assert heard  # this table does report
+        heard.clear()
+        Curator(table, ADD, ApproxDP(1, Fraction(1, 10**6))).release_if_stable(SpinTest(FOUR, 0.2))
+    assert heard == []
+
+
+def test_gradients_at_other_weights_have_the_sensitivity_of_those_weights():
+    domain = Domain.of({"x": 2, "y": 2})
+
+    def gradients(v):
+        return LinearGradients(lambda m: m, 10.0, domain, "y", {"x": [-1, 1]}, 1, v, 0.1)
+
+    warm = gradients([[1, 0]])
+    warm.row_sensitivity("add-remove")
+    for v in ([[50, 0]], [[0, 0]]):
+        for relation in ("add-remove", "replace-one"):
+            assert warm.at(v).row_sensitivity(relation) == gradients(v).row_sensitivity(relation)

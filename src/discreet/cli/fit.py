@@ -202,7 +202,7 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
         return release
     except KeyboardInterrupt:
         raise Interrupted(what_was_spent(curator, account)) from None
-    except (DiscreetError, OSError) as error:
+    except (DiscreetError, OSError, MemoryError) as error:
         spent = None if curator is None else curator.spent
         if spent is None:
             raise

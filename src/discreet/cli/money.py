@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BudgetError, DiscreetError, InputError, LedgerError
+from ..errors import DiscreetError, EngineError, LedgerError
 from . import options
 from .console import note
 
@@ -37,15 +37,10 @@ def what_was_spent(curator: Curator | None, account: Ledger | None) -> str:
 
 def after_the_spend(error: Exception, spent: str) -> Exception:
     """The same failure, with the money said: it is gone, whatever happened to the model."""
-    told = f"cannot use the file: {error.strerror}" if isinstance(error, OSError) else str(error)
-    kind = (
-        BudgetError
-        if isinstance(error, BudgetError)
-        else type(error)
-        if isinstance(error, DiscreetError)
-        else InputError
-    )
-    return kind(f"{told}; {spent} counts as spent")
+    if isinstance(error, DiscreetError):
+        return type(error)(f"{error}; {spent} counts as spent")
+    told = f"cannot use the file: {error.strerror}" if isinstance(error, OSError) else "there is not enough memory"
+    return EngineError(f"{told}; {spent} counts as spent")
 
 
 def remark_before(budget: Budget, peeked: Mapping[str, tuple[str, ...]]) -> None:

@@ -120,7 +120,7 @@ def structure(
         def curator_of(table: Table) -> Curator:
             return Curator(table, unit, budget, account, public_size=public_size, purpose=purpose)
 
-        found = _learn(learner, opened, curator_of, account, output)
+        found = _learn(learner, opened, curator_of, account, output, as_json=as_json)
         _say(found, planned, budget, output, as_json=as_json)
     if ledger is None:
         note("Remark: no ledger was given, so nothing remembers this spend; --ledger FILE adds up what is released.")
@@ -132,6 +132,8 @@ def _learn(
     curator_of: Callable[[Table], Curator],
     account: Ledger | None,
     output: Path | None,
+    *,
+    as_json: bool,
 ) -> StructureResult:
     """Open the rows, learn, save. What was paid for is seen, also when it cannot be saved."""
     curator: Curator | None = None
@@ -146,11 +148,14 @@ def _learn(
         return found
     except KeyboardInterrupt:
         raise Interrupted(what_was_spent(curator, account)) from None
-    except (DiscreetError, OSError) as error:
+    except (DiscreetError, OSError, MemoryError) as error:
         if curator is None or curator.spent is None:
             raise
         if found is not None:
-            _show(found)
+            if as_json:
+                say_json(found.to_dict())
+            else:
+                _show(found)
         raise after_the_spend(error, str(curator.spent)) from None
 
 

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetError
+from ..progress import listening, nobody
 from ..tables.base import IntArray
 from . import mechanisms
 from .accounting import Cost
@@ -100,6 +101,7 @@ def release(curator: Curator, test: StabilityTest, share: Budget | None) -> Stab
     share = curator._share(share)
     call, cost = plan_stability(share)
     curator._check((cost,))
-    levels = np.asarray(test.levels(curator._rows.sum, curator.unit), dtype=np.int64)
+    with listening(nobody):  # how often a test goes over the rows may depend on what it finds there
+        levels = np.asarray(test.levels(curator._rows.sum, curator.unit), dtype=np.int64)
     curator._spend((cost,), {**test.describe(), "noise": "stability", "share": share.to_dict()})
     return Stability.of(call, curator._gateway.release_stable(call, levels, ""))

@@ -9,7 +9,6 @@ the table is made: whatever function is given, no record moves a sum by more tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -108,13 +107,12 @@ class LinearGradients(ValueGradients):
         bounded = np.clip(np.nan_to_num(-given / self._bound, nan=0.0, posinf=1.0, neginf=-1.0), -1, 1)
         return np.rint(UNITS * bounded).astype(np.float32)
 
-    @cached_property
-    def _largest(self) -> IntArray:
+    def _largest(self) -> IntArray:  # not kept: it depends on v, and a sensitivity must never be that of another v
         table, reach, shift = self._table
         low, high = (reach - self.reach) >> shift, (reach + self.reach) >> shift
         return np.array([np.abs(table[a : b + 1]).max() for a, b in zip(low, high, strict=True)], dtype=np.int64)
 
     def largest_terms(self) -> IntArray:
         """No entry that a margin can reach is larger."""
-        out: IntArray = self._largest * self.largest_feature
+        out: IntArray = self._largest() * self.largest_feature
         return out

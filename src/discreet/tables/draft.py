@@ -136,7 +136,7 @@ def _as_text(column: str, kind: str) -> str:
         return f"{column}::VARCHAR"
     if kind in ("FLOAT", "DOUBLE"):  # frames turn whole numbers with gaps into floats
         whole = f"{column} = trunc({column}) AND abs({column}) < 9e15"
-        return f"CASE WHEN {whole} THEN {column}::BIGINT::VARCHAR ELSE {column}::VARCHAR END"
+        return f"CASE WHEN {whole} THEN TRY_CAST({column} AS BIGINT)::VARCHAR ELSE {column}::VARCHAR END"
     if kind.startswith("DECIMAL") or kind in ("HUGEINT", "UHUGEINT"):  # these reach bins, and no level
         return f"{column}::DOUBLE::VARCHAR"
     return ""

@@ -188,7 +188,8 @@ def theorem_4_7(
 ) -> Bound:
     """Theorem 4.7 = Theorem 1.4: maximal monomials of a binary t-wise field within α; ``oracle``: with sepFEM.
 
-    ``proved``: Lemma 4.4 with failure 1/4 and Lemma 4.5 with 1/20, on the same n₂ records; not with sepFEM.
+    ``proved``: Lemma 4.4 with failure 1/4 and Lemma 4.5 with 1/20, on the same n₂ records; not with sepFEM. Add-remove
+    for both: scored as Σ(q(x) − q(D_t)) over records, a parity moves by at most 2 there too, and n is not needed.
     """
     if oracle and proved:
         raise InputError("the rate of sepFEM is imported by the paper without a constant: there is no proved number")
