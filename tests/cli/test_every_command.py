@@ -36,6 +36,7 @@ EXAMPLES = {
     ("ledger", "create"): ["new.db", "--epsilon", "3"],
     ("fit",): [*FIT, "--ledger", "new.db", "-o", "model.zip"],
     ("measure",): ["data.csv", "--schema", "schema.toml", *TABLE],
+    ("structure",): ["data.csv", "--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-6"],
     ("show",): ["model.zip"],
     ("verify",): ["model.zip"],
     ("query",): ["model.zip", "P(smoke)"],
