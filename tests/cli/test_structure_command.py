@@ -141,8 +141,10 @@ def test_ctrl_c_and_a_full_disk_say_what_was_spent(survey, discreet, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr("discreet.estimation.structure.result.write_atomically", full)
         result = discreet(*ASK, *STABLE, "--min-weight", "0.5", "--ledger", "approx.db", "-o", "graph.json")
-    assert result.code in (2, 4) and "counts as spent" in result.err and "a -- b" in result.out
+        machine = discreet(*ASK, *STABLE, "--min-weight", "0.5", "-o", "graph.json", "--json")
+    assert result.code == 4 and "counts as spent" in result.err and "a -- b" in result.out
     assert spent(survey) == 1 and not (survey / "graph.json").exists()
+    assert machine.code == 4 and ["a", "b"] in json.loads(machine.out)["edges"]
 
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -151,6 +153,16 @@ def test_ctrl_c_and_a_full_disk_say_what_was_spent(survey, discreet, monkeypatch
     result = discreet(*ASK, *STABLE, "--min-weight", "0.5", "--ledger", "approx.db", "-o", "graph.json")
     assert result.code == 130 and "counts as spent" in result.err
     assert spent(survey) == 2 and not (survey / "graph.json").exists()
+
+
+def test_too_little_memory_after_the_spend_says_so(survey, discreet, monkeypatch):
+    def too_large(*_):
+        raise MemoryError
+
+    monkeypatch.setattr("discreet.privacy.edge_tests.SpinTest.levels", too_large)
+    result = discreet(*ASK, *STABLE, "--ledger", "approx.db")  # without a weight the number of records is paid first
+    assert result.code == 4 and "not enough memory" in result.err and "counts as spent" in result.err
+    assert spent(survey) == 1
 
 
 def test_the_number_of_records_is_nowhere_in_the_plan(survey, discreet):
