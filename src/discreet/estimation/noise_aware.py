@@ -64,8 +64,8 @@ MOST_STEPS, CHECKED, SETTLED = 32, 4, 0.1
 """Of Lanczos' method: until log ρ changes by less than this from one check to the next."""
 LEAST_EIGENVALUE = 1e-15
 SOFTER, FIRMER = 0.8, 1.7
-"""The ridge by the minimiser of F: where noise is little, and where it is far above the average cell. F knows nothing
-of θ that are large just where h is small, nor of what a σ² that is too high by chance costs; measured to be better."""
+"""The ridge by the minimiser of F: where tables are all signal, and where they are all noise. F knows nothing of θ that
+are large just where h is small, nor of what a σ² that is too high by chance costs; measured to be better."""
 AGAIN = 1.2
 """A ridge whose F is this many times the least one is not good enough to judge the next by."""
 ROUGH, FINE = 1e-3, 1e-3
@@ -139,9 +139,9 @@ class _Problem:
             self.prior, self.rho = USUAL_VARIANCE, 1 / (USUAL_VARIANCE * self.total)
             self.expected = field.size / (2 * self.total)
             return
-        self.prior = self._first_guess(z, float((deviation**2).sum()) / self.doubt**2)
-        self.relative = self.level * field.size / len(field.cliques)  # noise by the average cell
-        self.order = 1 + round((MOST_ORDER - 1) * self.relative / (self.relative + FELT))
+        self.prior, self.loudness = self._first_guess(z, float((deviation**2).sum()) / self.doubt**2)
+        relative = self.level * field.size / len(field.cliques)
+        self.order = 1 + round((MOST_ORDER - 1) * relative / (relative + FELT))
         self.rho = self.order * self.level / math.sqrt(self.prior)
         self.expected = 1.0
         count = max(1, min(MOST_PROBES, CELLS_PROBED // field.size))
@@ -180,10 +180,11 @@ class _Problem:
 
     # -- σ² ----------------------------------------------------------------------------------------------------------
 
-    def _first_guess(self, z: Array, noise: float) -> float:
-        """(|z − u|² − what noise adds to it) / tr H₀²."""
-        signal = float(((z - self.field.uniform()) ** 2).sum()) - noise
-        return min(max(signal / max(_curvature_squared(self.field), 1e-300), LEAST_VARIANCE), FIRST_VARIANCE)
+    def _first_guess(self, z: Array, noise: float) -> tuple[float, float]:
+        """σ² = (|z − u|² − what noise adds to it) / tr H₀²; and the share of noise in |z − u|²."""
+        signal = max(float(((z - self.field.uniform()) ** 2).sum()) - noise, 0.0)
+        prior = signal / max(_curvature_squared(self.field), 1e-300)
+        return min(max(prior, LEAST_VARIANCE), FIRST_VARIANCE), noise / (noise + signal)
 
     def _prior(self, seen: _Spectrum) -> float:
         """σ² times (|θ̂|² by its expectation), as far as the prior and not the noise makes that expectation."""
@@ -212,8 +213,7 @@ class _Problem:
         rho = self.level * np.geomspace(1e-3, 1e3, 300)
         found = self._expected(seen, rho)
         best = int(found.argmin())
-        loud = self.relative**2 / (self.relative**2 + 1)
-        return float((SOFTER + (FIRMER - SOFTER) * loud) * rho[best]), float(found[best])
+        return float((SOFTER + (FIRMER - SOFTER) * self.loudness) * rho[best]), float(found[best])
 
     # -- the spectrum of D^-½ H D^-½ ---------------------------------------------------------------------------------
 
