@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._collective_work import Setting, rows_of, trial
-from benchmarks.harness import Checkpoint, row
+from benchmarks.harness import Checkpoint, one_thread, row
 from discreet.estimation.baselines import NonprivateField
 from discreet.estimation.noise_aware import NoiseAwareField
 from discreet.models import generators
@@ -71,7 +71,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
     from benchmarks import _collective_figures as figures  # slow to import
 
     folder = data or Path.cwd()
-    with Checkpoint.of("collective", seed, quick, data) as kept:
+    with Checkpoint.of("collective", seed, quick, data) as kept, one_thread():
         again = 1 if quick else REPLICATIONS
         for setting in ASKED:
             yield from rows(setting, several(kept, [setting], seed, 5, again, peers=not quick)[setting])
@@ -93,7 +93,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield from gaussian(kept, seed, 1 if quick else 5)
         yield from shares(kept, seed, 3 if quick else 20)
         yield from loopy_floor(kept, seed)
-        yield from intervals(kept, seed, 12 if quick else 60)
+        yield from intervals(kept, seed, 8 if quick else 60)
         mark = "-quick" if quick else ""
         figures.figure_1(folder / f"collective-figure-1{mark}.png", seed, quick)
         curves = grid if grid else several(kept, figures.SMALL_GRID, seed + 200, 1, 1, peers=False)

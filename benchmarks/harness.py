@@ -11,6 +11,7 @@ than the default method says so in ``"method"``; one whose target is missed for 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -191,3 +192,12 @@ class Checkpoint:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.done)
+
+
+def one_thread() -> contextlib.AbstractContextManager[Any]:
+    """Products of small matrices are many times slower when several threads meet other work."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return contextlib.nullcontext()
+    return threadpool_limits(1)  # type: ignore[no-any-return]

@@ -9,7 +9,6 @@ row says what is known by then: "not at N", or "between N and M".
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Iterator
@@ -42,7 +41,7 @@ from benchmarks._structure_search import (
     share_right,
     smoothed,
 )
-from benchmarks.harness import Checkpoint, row
+from benchmarks.harness import Checkpoint, one_thread, row
 from discreet.audit.statistical import clopper_pearson
 from discreet.domain import Domain
 from discreet.estimation.structure.stable_edges import StableEdges
@@ -67,15 +66,6 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
             figure = None if quick else FIGURE if data is None else data / FIGURE.name
             yield from sweep(cells, figure)
         yield from speed()
-
-
-def one_thread() -> contextlib.AbstractContextManager[Any]:
-    """Products of small matrices are many times slower when several threads meet other work."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return contextlib.nullcontext()
-    return threadpool_limits(1)  # type: ignore[no-any-return]
 
 
 # -- cells of the big table --------------------------------------------------------------------------------------------

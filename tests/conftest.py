@@ -10,7 +10,7 @@ import pytest
 # at three times the cost. Before NumPy is imported, and for the processes that tests start as well.
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
-# Images of containers often say that no compiled modules are to be kept; then each of those processes would compile all.
+# Containers often say that no compiled modules are to be kept; then each of those processes would compile all of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 TRIALS = 3

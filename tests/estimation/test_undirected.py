@@ -82,6 +82,22 @@ def test_the_default_never_does_worse_than_uniform(epsilon: float, graph: str) -
 
 
 @pytest.mark.chance
+def test_tables_that_drown_in_noise_give_the_uniform_model_and_public_shares_survive(truth: MarkovRandomField) -> None:
+    table = table_of(truth, 500, 3)
+    learner = NoiseAwareField(truth.cliques)
+    with Curator(table, budget=PureDP("1e-6")) as curator:
+        measured = learner.measure(curator)
+    model = learner.estimate(measured, truth.domain)
+    assert model.card is not None
+    assert "does not stand out" in model.card["uniform"]
+    assert truth.kl(model) == pytest.approx(truth.kl(MarkovRandomField.uniform(truth.domain)))
+    first = truth.cliques[0]
+    shares = truth.marginal(first).probabilities
+    known = measured.plus(Measurement.public(truth.domain, first, proportions=shares))
+    np.testing.assert_allclose(learner.estimate(known, truth.domain).marginal(first).probabilities, shares, atol=0.02)
+
+
+@pytest.mark.chance
 def test_oracle_penalty_does_not_help_naive_much(truth: MarkovRandomField, measured: Measurements) -> None:
     best = min(
         truth.kl(NaiveField(truth.cliques, penalty=10.0**k).estimate(measured, truth.domain)) for k in range(-6, 1)

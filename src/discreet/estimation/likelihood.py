@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 Inference = Literal["auto", "exact", "loopy"]
 _MEMORY = 20  # pairs of vectors that L-BFGS keeps
 _LEAST_CURVATURE = 1e-6
+_BATCHED = 200
+"""Cells in a table of the tree, by vectors, up to which all vectors together cost less than one after the other."""
 
 
 class Field:
@@ -91,8 +93,8 @@ class Field:
         return float(exact.log_partition), self.join({c: exact.probabilities(c) for c in self.cliques})
 
     def marginals(self, thetas: Array) -> Array:
-        """μ of several vectors at once, a row each."""
-        if self._engine is None:
+        """μ of several vectors, a row each."""
+        if self._engine is None or np.mean(self._engine.schedule.sizes) > _BATCHED * len(thetas):
             return np.stack([self(theta)[1] for theta in thetas])
         self.runs += len(thetas)
         tables = {

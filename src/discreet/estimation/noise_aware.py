@@ -54,8 +54,8 @@ USUAL_VARIANCE = 1.0
 """σ² where there is no noise, and so nothing to weigh: the ridge is then that of sampling."""
 LEAST_VARIANCE, FIRST_VARIANCE, MOST_VARIANCE = 0.05, 2.0, 12.0
 """Bounds of σ²; the second one of its first guess. Beyond them tables are all noise, or nearly deterministic."""
-DOUBTED = 3.0
-"""N counts as unknown when its variance is 1/3 of its square."""
+DOUBTED = 4.0
+"""N counts as unknown up to √4 standard deviations."""
 MOST_ORDER, FELT = 3, 0.03
 """Steps m, and the noise by the average cell at which half of the additional ones are made."""
 CELLS_PROBED, MOST_PROBES = 2000, 2
@@ -63,8 +63,9 @@ CELLS_PROBED, MOST_PROBES = 2000, 2
 MOST_STEPS, CHECKED, SETTLED = 32, 4, 0.1
 """Of Lanczos' method: until log ρ changes by less than this from one check to the next."""
 LEAST_EIGENVALUE = 1e-15
-SOFTER = 0.8
-"""By the minimiser of F, which knows nothing of θ that are large just where h is small: measured to be better."""
+SOFTER, FIRMER, LOUD = 0.8, 1.8, 2.0
+"""The ridge by the minimiser of F: where noise is little, and where it drowns the average cell (halfway at twice that
+cell). F knows nothing of θ that are large just where h is small, nor what a σ² that is too high by chance costs."""
 AGAIN = 1.2
 """A ridge whose F is this many times the least one is not good enough to judge the next by."""
 ROUGH, FINE = 1e-3, 1e-3
@@ -84,6 +85,8 @@ class NoiseAwareField(FieldLearner):
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         problem = _Problem(field, measurements)
+        if problem.nothing_known:
+            return problem.theta, {"uniform": "the number of records does not stand out from its noise"}
         problem.fit(ROUGH)
         for _ in range(2):
             if problem.improve() < AGAIN:
@@ -109,19 +112,23 @@ class _Problem:
 
     def __init__(self, field: Field, measurements: Measurements) -> None:
         self.field = field
-        total, doubt = total_and_variance(measurements)
+        total, variance = total_and_variance(measurements)
         self.total = max(total, 1.0)
         # N itself is noisy. Tables whose total does not stand out from its noise say nothing at all: as N comes down
-        # to √3 standard deviations, the noise as a share of it goes to infinity, and θ to zero.
-        self.doubt = 1 / max(1 - DOUBTED * doubt / self.total**2, 1e-6)
+        # to √DOUBTED standard deviations, the noise as a share of it goes to infinity, and θ to zero.
+        known = 1 - DOUBTED * variance / self.total**2
+        self.doubt = 1 / max(known, 1e-6)
         self.domain, self.given = Measurements(measurements).domain, pooled(measurements)
+        self.theta: Array = np.zeros(field.size)
+        self.nothing_known = known <= 0 and all(v > 0 for _, v in self.given.values())
+        if self.nothing_known:
+            return
         tables = on_cliques(field.cliques, reconciled(self.domain, self.given))
         self.target = field.join({c: project_table(y / self.total) for c, (y, _) in tables.items()})
         z = field.join({c: y / self.total for c, (y, _) in tables.items()})
         deviation = self.doubt / self.total * np.sqrt(field.fill({c: v for c, (_, v) in tables.items()}))
         self.noisy = bool((deviation > 0).any())
         self.order = 1
-        self.theta: Array = np.zeros(field.size)
         self.path: list[Array] = []
         self.mu = field.uniform()
         # Exact tables among noisy ones keep the ridge of sampling, one record.
@@ -133,8 +140,8 @@ class _Problem:
             self.expected = field.size / (2 * self.total)
             return
         self.prior = self._first_guess(z, float((deviation**2).sum()) / self.doubt**2)
-        relative = self.level * field.size / len(field.cliques)
-        self.order = 1 + round((MOST_ORDER - 1) * relative / (relative + FELT))
+        self.relative = self.level * field.size / len(field.cliques)
+        self.order = 1 + round((MOST_ORDER - 1) * self.relative / (self.relative + FELT))
         self.rho = self.order * self.level / math.sqrt(self.prior)
         self.expected = 1.0
         count = max(1, min(MOST_PROBES, CELLS_PROBED // field.size))
@@ -205,7 +212,8 @@ class _Problem:
         rho = self.level * np.geomspace(1e-3, 1e3, 300)
         found = self._expected(seen, rho)
         best = int(found.argmin())
-        return float(SOFTER * rho[best]), float(found[best])
+        loud = self.relative**2 / (self.relative**2 + LOUD**2)
+        return float((SOFTER + (FIRMER - SOFTER) * loud) * rho[best]), float(found[best])
 
     # -- the spectrum of D^-½ H D^-½ ---------------------------------------------------------------------------------
 
