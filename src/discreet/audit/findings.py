@@ -78,7 +78,7 @@ def _canonical(value: Any, above: tuple[int, ...]) -> Any:
         parts += [look(v) for v in value]
     elif isinstance(value, BaseException):
         parts += [str(value), look(value.args), look(value.__cause__), look(value.__context__)]
-    kind = _kind(type(value))
+    kind = _kind(type(value))  # type: ignore[arg-type]  # every class has a hash
     attributes = {k: v for k, v in getattr(value, "__dict__", {}).items() if k not in kind.uncompared}
     attributes |= {name: getattr(value, name) for name in kind.slots if hasattr(value, name)}
     if not parts and not attributes and not isinstance(value, Collection):
