@@ -415,6 +415,13 @@ def test_budgets_and_ledgers_do_not_need_the_noise():
     assert not loaded & {"opendp", "matplotlib", "networkx", "pandas", "polars", "duckdb"}
 
 
+def test_statistics_wait_until_they_are_needed():
+    """scipy.stats takes longer to import than all else that a command needs; what we use of it is in scipy.special."""
+    readers = read({**sources_of(SOURCE), "planted": "from scipy import stats\n"})
+    at_the_top = [m for m, r in readers.items() for i in r.imports if i.place == "top" and i.target == "scipy.stats"]
+    assert at_the_top == ["planted"]
+
+
 def test_importing_says_nothing():
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", "import discreet; discreet.Curator; discreet.encode; discreet.Domain"],
