@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -37,7 +37,8 @@ PENALTIES = tuple(10.0 ** (k / 2) for k in range(-10, 2))
 MBI_ITERATIONS = 1000
 LONG = 0.25
 """Seconds after which a time is not taken again: short ones are easily disturbed."""
-DESCENTS = [(rate, clip) for rate in (2.0, 10.0) for clip in (None, 1.0)]
+Descents = Sequence[tuple[float, float | None]]
+DESCENTS: Descents = [(rate, clip) for clip in (None, 1.0) for rate in (2.0, 10.0)]
 """PSGD's grid search: learning rate and clipping norm, the best taken by its KL from the truth, as an oracle would."""
 
 
@@ -71,10 +72,10 @@ def rows_of(model: MarkovRandomField, records: int, seed: int) -> MemoryTable:
     return MemoryTable(model.domain, [codes[:, i].astype(np.uint8) for i in range(len(model.domain))])
 
 
-def trial(setting: Setting, number: int, *, peers: bool = False, descent: bool = False) -> dict[str, float]:
+def trial(setting: Setting, number: int, *, peers: bool = False, descents: Descents = ()) -> dict[str, float]:
     """KL from the truth and seconds of each method, for one model, its rows and one draw of noise.
 
-    ``peers`` adds what is slow: the best λ by an oracle, CGM and mbi; ``descent`` adds PSGD with δ = 1/N.
+    ``peers`` adds what is slow: the best λ by an oracle, CGM and mbi; ``descents`` adds the best PSGD with δ = 1/N.
     """
     truth, table, exact = _known(replace(setting, epsilon=1.0, target=None), number)
     cliques, domain, n = truth.cliques, truth.domain, setting.records
@@ -104,9 +105,9 @@ def trial(setting: Setting, number: int, *, peers: bool = False, descent: bool =
     if peers and mbi is not None:
         by_mbi(measured, domain)  # compiles
         note("mbi", lambda: by_mbi(measured, domain), 3)
-    if descent:
+    if descents:
         budget, fitted = ApproxDP(setting.epsilon, str(1 / n)), []
-        for rate, clip in DESCENTS:
+        for rate, clip in descents:
             learner = PrivateDescent(cliques, n, rounds=50, rate=0.1, learning_rate=rate, clip=clip)
             fitted.append(truth.kl(learner.fit(Curator(table, budget=budget))))
         out["psgd"] = min(fitted)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._collective_work import Setting, rows_of, trial
+from benchmarks._collective_work import DESCENTS, Setting, rows_of, trial
 from benchmarks.harness import Checkpoint, one_thread, row
 from discreet.estimation.baselines import NonprivateField
 from discreet.estimation.noise_aware import NoiseAwareField
@@ -180,9 +180,10 @@ def by_mbi_in_all(name: str, groups: list[Results]) -> Iterator[Row]:
 
 def descents(kept: Checkpoint, seed: int, quick: bool) -> Iterator[Row]:
     """PSGD with δ = 1/N and its best of a grid search, beside the default without any δ."""
+    tried = DESCENTS[:2] if quick else DESCENTS
     for setting in DESCENT[: 1 if quick else None]:
         number = 1000 * (seed + 60)
-        found = kept.get(f"psgd, {setting}", lambda s=setting, n=number: trial(s, n, descent=True))
+        found = kept.get(f"psgd, {setting}", lambda s=setting, n=number: trial(s, n, descents=tried))
         yield row(
             "KL", f"{setting}, δ=1/N", found["psgd"], reference=found["noise_aware"], reference_name="noise_aware",
             method="psgd, best of its grid search", notion="approximate",

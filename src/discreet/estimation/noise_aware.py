@@ -54,8 +54,8 @@ USUAL_VARIANCE = 1.0
 """σ² where there is no noise, and so nothing to weigh: the ridge is then that of sampling."""
 LEAST_VARIANCE, FIRST_VARIANCE, MOST_VARIANCE = 0.05, 2.0, 12.0
 """Bounds of σ²; the second one of its first guess. Beyond them tables are all noise, or nearly deterministic."""
-DOUBTED = 4.0
-"""N counts as unknown up to √4 standard deviations."""
+DOUBTED = 3.0
+"""N counts as unknown up to √3 standard deviations."""
 MOST_ORDER, FELT = 3, 0.03
 """Steps m, and the noise by the average cell at which half of the additional ones are made."""
 CELLS_PROBED, MOST_PROBES = 2000, 2
@@ -63,9 +63,9 @@ CELLS_PROBED, MOST_PROBES = 2000, 2
 MOST_STEPS, CHECKED, SETTLED = 32, 4, 0.1
 """Of Lanczos' method: until log ρ changes by less than this from one check to the next."""
 LEAST_EIGENVALUE = 1e-15
-SOFTER, FIRMER, LOUD = 0.8, 1.8, 2.0
-"""The ridge by the minimiser of F: where noise is little, and where it drowns the average cell (halfway at twice that
-cell). F knows nothing of θ that are large just where h is small, nor what a σ² that is too high by chance costs."""
+SOFTER, FIRMER = 0.8, 1.7
+"""The ridge by the minimiser of F: where noise is little, and where it is far above the average cell. F knows nothing
+of θ that are large just where h is small, nor of what a σ² that is too high by chance costs; measured to be better."""
 AGAIN = 1.2
 """A ridge whose F is this many times the least one is not good enough to judge the next by."""
 ROUGH, FINE = 1e-3, 1e-3
@@ -140,7 +140,7 @@ class _Problem:
             self.expected = field.size / (2 * self.total)
             return
         self.prior = self._first_guess(z, float((deviation**2).sum()) / self.doubt**2)
-        self.relative = self.level * field.size / len(field.cliques)
+        self.relative = self.level * field.size / len(field.cliques)  # noise by the average cell
         self.order = 1 + round((MOST_ORDER - 1) * self.relative / (self.relative + FELT))
         self.rho = self.order * self.level / math.sqrt(self.prior)
         self.expected = 1.0
@@ -212,7 +212,7 @@ class _Problem:
         rho = self.level * np.geomspace(1e-3, 1e3, 300)
         found = self._expected(seen, rho)
         best = int(found.argmin())
-        loud = self.relative**2 / (self.relative**2 + LOUD**2)
+        loud = self.relative**2 / (self.relative**2 + 1)
         return float((SOFTER + (FIRMER - SOFTER) * loud) * rho[best]), float(found[best])
 
     # -- the spectrum of D^-½ H D^-½ ---------------------------------------------------------------------------------
