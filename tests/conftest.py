@@ -1,8 +1,17 @@
-"""What all tests share: how a test that protective noise decides is given a fair trial."""
+"""What all tests share: how a test that protective noise decides is given a fair trial, and one thread for algebra."""
 
 from __future__ import annotations
 
+import os
+
 import pytest
+
+# The tests run in one process a core, on small matrices: threads of the algebra library would only wait for each other,
+# at three times the cost. Before NumPy is imported, and for the processes that tests start as well.
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+# Containers often say that no compiled modules are to be kept; then each of those processes would compile all of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 TRIALS = 3
 

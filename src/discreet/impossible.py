@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .attribute import Attribute
 from .errors import InputError, SchemaError, did_you_mean
-
-if TYPE_CHECKING:
-    from .domain import Attribute
 
 Rule = tuple[tuple[str, tuple[str, ...]], ...]
 """Levels that cannot come together: columns, and for each the labels of some of its levels."""

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from . import language
 from .arguments import shortened
@@ -141,7 +141,7 @@ class NoiseIntervals:
         estimate = np.asarray(question(self.model), dtype=np.float64)
         moves = np.stack([np.asarray(question(m), dtype=np.float64) for m in self.draws]) - self._target(question)
         # Student's quantile and not the normal one: the root mean square is itself known from so many draws only.
-        half = float(student.ppf((1 + self.level) / 2, len(self.draws))) * np.sqrt(np.mean(moves**2, axis=0))
+        half = float(stdtrit(len(self.draws), (1 + self.level) / 2)) * np.sqrt(np.mean(moves**2, axis=0))
         return Interval(estimate, estimate - half, estimate + half, self.level)
 
     def marginal(self, names: Iterable[str] | str, given: Mapping[str, object] | None = None) -> Interval:

@@ -13,8 +13,9 @@ import pytest
 from command_desk import assert_discreet
 
 from discreet import open_table
+from discreet.domain import Attribute, Domain
 from discreet.schema import load_schema
-from discreet.tables.check import check_rows
+from discreet.tables.check import check_rows, examine
 from discreet.tables.draft import draft_schema
 from discreet.tables.sources import open_file
 
@@ -93,6 +94,30 @@ def test_odd_values_under_a_schema_break_rules_and_nothing_else(tmp_path, parque
     assert "column 'smoke': has values that are not listed" in result.out
     assert "column 'age': has values that are not numbers: such values → unknown" in result.out
     assert_discreet(result.text)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "+02:00"])
+def test_times_in_a_time_zone_are_values_like_others(tmp_path, zone):
+    when = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    file, draft = drafted(
+        tmp_path, when=pa.array([when, when, None], pa.timestamp("us", zone)), smoke=["yes", "no", "yes"]
+    )
+    assert draft.left_out["when"].startswith("its values are timestamp with time zone: write them as text")
+    times = Domain.of({"when": Attribute.categorical("when", ["then"], missing="unknown", other="else")})
+    found = examine(file, times)
+    assert not found.problems and [(p.column, p.rows) for p in found.remarks] == [("when", 2)]
+    numbers = Domain.of({"when": Attribute.numeric("when", [0, 1, 2], missing="unknown")})
+    assert [p.rule for p in check_rows(file, numbers)] == ["has values that are not numbers: such values → unknown"]
+    people = examine(file, Domain.of({"smoke": ["yes", "no"]}), unit="when").problems
+    assert [(p.column, p.rows) for p in people] == [("when", 1)]
+
+
+def test_a_time_that_python_cannot_hold_is_a_value_like_others(tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"when": pa.array([0, 2**62], pa.timestamp("us", "UTC"))}), path)
+    domain = Domain.of({"when": Attribute.categorical("when", ["then"], missing="unknown", other="else")})
+    assert [p.rows for p in examine(open_file(path), domain).remarks] == [2]
+    assert open_table(path, domain).count([("when",)])[0].tolist() == [0, 0, 2]
 
 
 def test_a_folder_and_a_broken_file_are_refused(parquet, discreet):

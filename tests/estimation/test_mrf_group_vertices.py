@@ -101,12 +101,10 @@ def test_exact_divergence_of_a_tiny_step(relation, budget, monkeypatch):
     for module in (gradients, group_vertices):
         monkeypatch.setattr(module, "UNITS", 16)
     unit = PrivacyUnit(relation=relation)
-    laws = [output_law(transcript, table_of(r, TINY), unit, budget) for r in all_tables((3, 2), 1)[:3]]
+    some = all_tables((3, 2), 1)[1:3] if relation == "add-remove" else all_tables((3, 2), 1)[:3]
+    laws = others = [output_law(transcript, table_of(r, TINY), unit, budget) for r in some]
     if relation == "add-remove":
-        empty = output_law(transcript, table_of(np.zeros((0, 2), dtype=int), TINY), unit, budget)
-        laws, others = laws[1:], [empty]
-    else:
-        others = laws
+        others = [output_law(transcript, table_of(np.zeros((0, 2), dtype=int), TINY), unit, budget)]
     for p, q in product(laws, others):
         assert not failures([check_pair(p, q, budget)])
 

@@ -241,7 +241,8 @@ def test_the_spectrum_is_that_of_the_model(random_state: int) -> None:
         bias = (made.prior * h * (1 - g) ** 2).sum() / 2
         sampling = (g**2).sum() / made.total / 2
         got = made.prior * (seen.prior * seen.h * (1 - made._learned(seen.h, rho)) ** 2).sum() / 2
-        assert got == pytest.approx(bias, rel=0.35)
+        # Far below the level, the bias is a few thousandths of the whole, of which a few probes say little.
+        assert got == pytest.approx(bias, rel=0.35, abs=0.02 * (bias + sampling))
         assert (seen.prior * made._learned(seen.h, rho) ** 2).sum() / made.total / 2 == pytest.approx(
             sampling, rel=0.35
         )

@@ -1,5 +1,6 @@
 """Graphical models as scikit-learn estimators: its checks, every family, prediction, and what private rows cost."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -11,7 +12,7 @@ from discreet import ZCDP, Curator, Ledger, PrivacyUnit, PureDP, encode, network
 from discreet.audit import audit_replay, failures
 from discreet.errors import BudgetError, DiscreetError
 from discreet.estimation.held_out import held_out_log_likelihood, measure_log_likelihood
-from discreet.estimators import PrivateGraphicalModel
+from discreet.estimators import PrivateGraphicalModel, PrivateLogisticRegression
 from discreet.estimators.base import PrivacyWarning
 from discreet.privacy.likelihood import LogLikelihood
 
@@ -88,6 +89,20 @@ def test_total_budget_plan_and_second_fits(asia):
         found.fit(rows)
     with pytest.raises(DiscreetError, match="domain"):
         PrivateGraphicalModel().plan()
+
+
+@pytest.mark.parametrize("estimator", [PrivateGraphicalModel, PrivateLogisticRegression])
+def test_an_argument_it_does_not_have_is_named_with_the_right_one(estimator):
+    for name, way in {
+        "epsilon": "give the total as budget=ε",
+        "rho": r"give the total as budget=ZCDP\(ρ\)",
+        "bugdet": "did you mean 'budget'",
+        "kernel": "known: 'budget', 'delta'",
+    }.items():
+        with pytest.raises(DiscreetError, match=f"{estimator.__name__} has no argument '{name}'; {way}"):
+            estimator(**{name: 1})
+    assert list(inspect.signature(estimator).parameters)[:2] == ["budget", "delta"]  # for editors and for help()
+    assert not any(p.kind is p.VAR_KEYWORD for p in inspect.signature(estimator).parameters.values())
 
 
 def test_persons(asia):

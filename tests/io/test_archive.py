@@ -340,9 +340,10 @@ def test_what_is_large_can_be_saved_and_read_when_trusted(tmp_path):
     assert "entries" in refused(path)
     header, arrays = read_archive(path, TRUSTED)
     assert len(header["model"]) == 50_000 and arrays["t20999"] == [20999.0]
+    before = path.read_bytes()
     with pytest.raises(InputError, match="65,535 entries"):
         write_archive(path, {}, {f"t{i}": np.zeros(0) for i in range(65_534)})
-    assert read_archive(path, TRUSTED)[0] == header
+    assert path.read_bytes() == before
 
 
 def test_every_single_bit_matters():

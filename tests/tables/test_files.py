@@ -400,6 +400,7 @@ def test_a_file_without_rows(tmp_path):
 
 FULL = """
 import resource, sys
+sys.dont_write_bytecode = True  # a compiled module would be cut off as well, and stay so
 from discreet import Curator, Domain, Marginals, PureDP, open_table
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 domain = Domain.of({"word": ["yes", "no"]})

@@ -342,6 +342,7 @@ def test_odd_rows_are_fitted_normally(name, desk, discreet):
 
 SMALL_DISK = """
 import resource, sys
+sys.dont_write_bytecode = True  # a compiled module would be cut off as well, and stay so
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 from discreet.cli import main
 sys.exit(main(sys.argv[1:]))

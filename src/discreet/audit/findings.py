@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..privacy.curator import Curator
+
+_PLAIN = frozenset({type(None), bool, int, float, str, bytes, Fraction})
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def canonical(value: Any) -> Any:
 
 
 def _canonical(value: Any, above: tuple[int, ...]) -> Any:
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes | Fraction):
+    if type(value) in _PLAIN or isinstance(value, int | float | complex | str | bytes | Fraction):
         return (type(value).__name__, repr(value))
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
@@ -76,21 +78,37 @@ def _canonical(value: Any, above: tuple[int, ...]) -> Any:
         parts += [look(v) for v in value]
     elif isinstance(value, BaseException):
         parts += [str(value), look(value.args), look(value.__cause__), look(value.__context__)]
-    ignored = _uncompared(value)
-    attributes = {k: v for k, v in getattr(value, "__dict__", {}).items() if k not in ignored}
-    for kind in type(value).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(value, name) and name not in ("__dict__", "__weakref__"):
-                attributes[name] = getattr(value, name)
+    kind = _kind(type(value))  # type: ignore[arg-type]  # every class has a hash
+    attributes = {k: v for k, v in getattr(value, "__dict__", {}).items() if k not in kind.uncompared}
+    attributes |= {name: getattr(value, name) for name in kind.slots if hasattr(value, name)}
     if not parts and not attributes and not isinstance(value, Collection):
-        says_itself = "__repr__" in {n for kind in type(value).__mro__[:-1] for n in kind.__dict__}
-        parts.append(repr(value) if says_itself else "")
+        parts.append(repr(value) if kind.says_itself else "")
     return (type(value).__name__, tuple(parts), tuple((k, look(v)) for k, v in attributes.items()))
 
 
-def _uncompared(value: Any) -> set[str]:
-    """Caches: computed properties, and fields that a dataclass leaves out of comparison."""
-    cached = {n for kind in type(value).__mro__ for n, v in kind.__dict__.items() if isinstance(v, cached_property)}
-    left_out = {f.name for f in fields(value) if not f.compare} if is_dataclass(value) else set()
-    return cached | left_out
+@dataclass(frozen=True)
+class _Kind:
+    """What a class says about where its values carry something.
+
+    ``uncompared``: caches, which are computed properties and fields that a dataclass leaves out of comparison.
+    """
+
+    uncompared: frozenset[str]
+    slots: tuple[str, ...]
+    says_itself: bool
+
+
+@lru_cache(maxsize=4096)  # an audit looks at very many values of few classes
+def _kind(kind: type) -> _Kind:
+    cached = {n for each in kind.__mro__ for n, v in each.__dict__.items() if isinstance(v, cached_property)}
+    left_out = {f.name for f in fields(kind) if not f.compare} if is_dataclass(kind) else set()
+    slots: list[str] = []
+    for each in kind.__mro__:
+        said = each.__dict__.get("__slots__", ())
+        slots += [said] if isinstance(said, str) else said
+    written = {n for each in kind.__mro__[:-1] for n in each.__dict__}
+    return _Kind(
+        frozenset(cached | left_out),
+        tuple(n for n in slots if n not in ("__dict__", "__weakref__")),
+        "__repr__" in written,
+    )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from .findings import Finding
 
@@ -45,8 +45,8 @@ class LowerBound:
 def clopper_pearson(hits: int, runs: int, level: float, *, upper: bool) -> float:
     """One-sided confidence bound on a probability."""
     if upper:
-        return 1.0 if hits == runs else float(beta.ppf(level, hits + 1, runs - hits))
-    return 0.0 if hits == 0 else float(beta.ppf(1 - level, hits, runs - hits + 1))
+        return 1.0 if hits == runs else float(betaincinv(hits + 1, runs - hits, level))
+    return 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1, 1 - level))
 
 
 def lower_bound(

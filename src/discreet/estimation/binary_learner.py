@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..domain import Clique, Domain
 from ..errors import CostError, InputError
-from ..measurement import Measurement, Measurements, Noise
+from ..measurement import Measurement, Measurements
 from ..models.binary import BinaryMRF
 from ..models.ising import check_binary
 from ..privacy.budget import Budget
@@ -22,12 +22,12 @@ from ..privacy.parities import ParitySums, all_monomials
 from ..privacy.unit import PrivacyUnit
 from .binary_frank_wolfe import averaged_derivatives, features_of, maximal_first, regression_coefficients
 from .enumeration import MOST_COLUMNS
-from .frank_wolfe import Variant
+from .frank_wolfe import Variant, selection_of
 from .ising_frank_wolfe import DEFAULT_WIDTH, regress_spins
 from .parity_moments import ParityFit, ParityMoments, expected_parities, fit_parities
 from .parity_support import candidates_again, standing_out
 from .plan import Plan
-from .planned_sums import PlannedSums, release_card
+from .planned_sums import PlannedSums, measuring, release_card, selecting, settled_later
 from .release import Parities, release_gaussian, release_multiplicative_weights, release_perturbed_leader
 from .spin_learning import check_choices, frank_wolfe_card, planned_size
 from .spin_measuring import size_and_rest
@@ -127,7 +127,7 @@ class BinaryMRFLearner:
         notes: tuple[str, ...] = ()
         if method == "maximal_monomials":
             entries, notes = (
-                self._planned_algorithm_5(domain),
+                self._planned_algorithm_5(domain, budget),
                 ("Each step pays for a noisy number of records itself.",),
             )
             return Plan(
@@ -140,23 +140,27 @@ class BinaryMRFLearner:
             noise = noise_of(plan_noise(query, unit, half).calls[0])
             cells = query.parts[0].cells
             planned.append(PlannedSums((), cells, whole / 2, noise, name=f"all parities up to order {self.order}"))
-            planned.append(PlannedSums((), 0, whole / 2, Noise("none"), name="those that stand out, again"))
+            planned.append(settled_later("those that stand out, again", whole / 2, measuring(rest)))
             if len(domain) > MOST_COLUMNS:
                 notes = (f"{len(domain)} columns cannot be enumerated: the fit is on a junction tree, or approximate.",)
         else:
-            planned.append(PlannedSums((), 0, whole, Noise("none"), name=self._regressions(domain)))
+            planned.append(self._planned_regressions(domain, rest, whole))
         what = f"{method}, binary fields of order {self.order}"
         return Plan(what, unit, budget, tuple(planned), notes, approximate_size)
 
-    def _regressions(self, domain: Domain) -> str:
-        return f"steps of {len(domain)} regressions on parities up to order {self.order - 1}"
+    def _planned_regressions(self, domain: Domain, budget: Budget, share: float, where: str = "") -> PlannedSums:
+        name = f"steps of {len(domain)} regressions on parities up to order {self.order - 1}{where}"
+        return settled_later(name, share, selecting(budget, selection_of(self.variant)))
 
-    def _planned_algorithm_5(self, domain: Domain) -> tuple[PlannedSums, ...]:
+    def _planned_algorithm_5(self, domain: Domain, budget: Budget) -> tuple[PlannedSums, ...]:
         share = 1.0 if self.halves else 0.5
         where = " (on one half of the records)" if self.halves else ""
-        parities = f"{self.release} release of all parities up to order {self.order - 1}"
-        return tuple(
-            PlannedSums((), 0, share, Noise("none"), name=n + where) for n in (self._regressions(domain), parities)
+        parities = f"{self.release} release of all parities up to order {self.order - 1}{where}"
+        how = {"gaussian": [measuring(budget)], "perturbed_leader": [selecting(budget)]}
+        both = [selecting(budget), measuring(budget)]  # a round of multiplicative weights selects, then measures
+        return (
+            self._planned_regressions(domain, budget, share, where),
+            settled_later(parities, share, *how.get(self.release, both)),
         )
 
     def fit(self, curator: Curator, share: Budget | None = None) -> BinaryMRF:

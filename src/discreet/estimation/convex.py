@@ -68,7 +68,8 @@ class ConvexLearner:
 
         what = f"a vertex of {len(self.polytope.vertices)}"
         method = f"private Frank–Wolfe, {self.variant}"
-        return selection_plan(method, domain, unit, budget, approximate_size, size_is_public, self.steps, steps, what)
+        size = approximate_size
+        return selection_plan(method, domain, unit, budget, size, size_is_public, self.steps, steps, what, self.variant)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> ConvexWeights:
         """Frank–Wolfe steps with ``share`` (all that remains, by default)."""

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
+from ..privacy.calibration import SelectionChoice
 from ..privacy.curator import Curator
 from ..privacy.gradients import LogisticGradients
 from ..privacy.polytope import Problem
@@ -65,12 +66,17 @@ def init(regressions: int, features: int, radius: float) -> State:
     return State(np.zeros((regressions, features), dtype=np.int64), 0, float(radius))
 
 
+def selection_of(variant: Variant) -> SelectionChoice:
+    """The mechanism of a step."""
+    return "auto" if variant == "tight" else "laplace"
+
+
 def step(
     curator: Curator, problem: Problems, state: State, share: Budget, variant: Variant = "tight"
 ) -> tuple[State, dict[str, Any]]:
     """One noisy step of all regressions, for ``share`` in all."""
     score = problem(state.v, state.scale).score(adaptive=variant == "tight")
-    chosen = curator.select_each(score, share, mechanism="auto" if variant == "tight" else "laplace")
+    chosen = curator.select_each(score, share, mechanism=selection_of(variant))
     moves = score.moves([c.indices[0] for c in chosen])
     info = {"moves": moves, "names": [c.names[0] for c in chosen], "scales": [c.scale for c in chosen]}
     return State(state.v + (state.steps + 2) * moves, state.steps + 1, state.radius), info

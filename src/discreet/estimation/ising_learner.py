@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..domain import Domain
 from ..errors import InputError, counted
-from ..measurement import Measurements, Noise
+from ..measurement import Measurements
 from ..models.base import Model
 from ..models.ising import IsingModel, check_binary
 from ..privacy.budget import Budget
@@ -33,7 +33,7 @@ from .ising_fit import (
 )
 from .ising_frank_wolfe import DEFAULT_WIDTH, couplings, regress_spins
 from .plan import Plan
-from .planned_sums import PlannedSums, release_card
+from .planned_sums import PlannedSums, measuring, release_card, selecting, settled_later
 from .spin_learning import Method, check_choices, frank_wolfe_card, planned_size, selection_plan
 from .spin_measuring import (
     PARTNERS,
@@ -104,21 +104,25 @@ class IsingLearner:
             return self._frank_wolfe_plan(domain, unit, budget, approximate_size, size_is_public)
         entries, rest, whole = planned_size(domain, unit, budget, size_is_public=size_is_public)
         strategy = choose(domain, unit, rest, approximate_size, self.strategy)
-        stages: list[tuple[ParitySums | None, int, str]]
+        later = measuring(rest)
+        stages: list[tuple[ParitySums | str, int, str]]
         if strategy == "one shot":
             stages = [(pair_sums(domain), 100, "all means and pair sums")]
         elif strategy == "all pairs":
-            stages = [(pair_sums(domain), 50, "all means and pair sums"), (None, 50, "those that stand out, again")]
+            stages = [(pair_sums(domain), 50, "all means and pair sums"), (later, 50, "those that stand out, again")]
         else:
             stages = [
                 (chosen_sums(domain, []), SELECTED_SHARES[0], "means"),
-                (None, SELECTED_SHARES[1], f"selection of {PARTNERS} partners a column"),
-                (None, SELECTED_SHARES[2], "means and chosen pair sums"),
+                (selecting(rest), SELECTED_SHARES[1], f"selection of {PARTNERS} partners a column"),
+                (later, SELECTED_SHARES[2], "means and chosen pair sums"),
             ]
-        for (query, percent, name), share in zip(stages, rest.split([s for _, s, _ in stages]), strict=True):
-            noise = Noise("none") if query is None else noise_of(plan_noise(query, unit, share).calls[0])
-            cells = 0 if query is None else query.parts[0].cells
-            entries.append(PlannedSums((), cells, whole * percent / 100, noise, name=name))
+        for (asked, percent, name), share in zip(stages, rest.split([s for _, s, _ in stages]), strict=True):
+            part = whole * percent / 100
+            if isinstance(asked, str):
+                entries.append(settled_later(name, part, asked))
+            else:
+                noise = noise_of(plan_noise(asked, unit, share).calls[0])
+                entries.append(PlannedSums((), asked.parts[0].cells, part, noise, name=name))
         settled = approximate_size or self.strategy != "auto"
         note = f"Strategy: {strategy}" + ("." if settled else "; the noisy number of records may change it.")
         return Plan(f"moments of an Ising model, {strategy}", unit, budget, tuple(entries), (note,), approximate_size)
@@ -210,7 +214,7 @@ class IsingLearner:
 
         what = f"a vertex for each of {counted(len(domain), 'regression')}"
         method = f"frank_wolfe, {self.variant}"
-        return selection_plan(method, domain, unit, budget, size, size_is_public, self.steps, steps, what)
+        return selection_plan(method, domain, unit, budget, size, size_is_public, self.steps, steps, what, self.variant)
 
     def _estimate(self, domain: Domain, measured: Measured) -> tuple[IsingFit, Sequence[Pair]]:
         moments = measured.moments

@@ -74,8 +74,9 @@ class LogisticLearner:
             return choose_steps(self.variant, self.radius, size, gradients, unit, rest)
 
         what = f"a vertex of {2 * gradients.feature_count}"
+        size = approximate_size
         return selection_plan(
-            self._method, domain, unit, budget, approximate_size, size_is_public, self.steps, steps, what
+            self._method, domain, unit, budget, size, size_is_public, self.steps, steps, what, self.variant
         )
 
     def fit(self, curator: Curator, share: Budget | None = None) -> LogisticWeights:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..domain import Clique, Domain
 from ..errors import InputError
 from ..graph import DEFAULT_MEMORY_LIMIT
-from ..measurement import Measurements, Noise
+from ..measurement import Measurements
 from ..models.pairwise import Pair, PairwiseModel
 from ..privacy.budget import Budget
 from ..privacy.calibration import noise_of, plan_noise
@@ -30,13 +30,13 @@ from ..privacy.group_vertices import check_vertices
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
 from .consistency import consistent, estimated_total
-from .frank_wolfe import Variant
+from .frank_wolfe import Variant, selection_of
 from .ising_fit import PRIOR, mostly_real
 from .ising_frank_wolfe import DEFAULT_WIDTH
 from .likelihood import Field
 from .pairwise_frank_wolfe import Vertices, regress_levels, weights_of
 from .plan import Plan, PlannedTable
-from .planned_sums import PlannedSums, release_card
+from .planned_sums import measuring, release_card, selecting, settled_later
 from .projection import project_table
 from .spin_learning import Method, check_choices, frank_wolfe_card
 
@@ -87,7 +87,7 @@ class PairwiseLearner:
             what = f"steps, a vertex for each of {regressions} regressions"
             if self.vertices == "group":
                 what += f", out of {check_vertices(domain):,} group vertices in all"
-            entry = PlannedSums((), 0, 1.0, Noise("none"), name=what)
+            entry = settled_later(what, 1.0, selecting(budget, selection_of(self.variant)))
             return Plan(f"frank_wolfe, {self.variant}", unit, budget, (entry,), (), approximate_size)
         query = _tables(domain, _pairs(domain))
         first, _ = budget.split([1, 1])
@@ -97,7 +97,7 @@ class PairwiseLearner:
             PlannedTable(p.clique or (), p.cells, share, noise_of(call))
             for p, call in zip(query.parts, drawn.calls, strict=True)
         ]
-        entries.append(PlannedSums((), 0, 0.5, Noise("none"), name="tables that stand out, again"))
+        entries.append(settled_later("tables that stand out, again", 0.5, measuring(budget)))
         return Plan("moments of a pairwise model", unit, budget, tuple(entries), (), approximate_size)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> PairwiseModel:

@@ -36,6 +36,11 @@ class PlannedTable:
         return " × ".join(self.clique) or "number of records"
 
     @property
+    def how(self) -> str:
+        """How it is protected, in a word or two."""
+        return self.noise.kind
+
+    @property
     def expected_error(self) -> float:
         """Expected sum of |noise| over the cells, in records."""
         return self.cells * mean_absolute(self.noise)
@@ -71,7 +76,7 @@ class Plan:
     def noisy(self) -> tuple[PlannedTable, ...]:
         """Tables whose average cell is below one standard deviation of its noise; empty without an approximate size."""
         n = self.approximate_size
-        return tuple(t for t in self.tables if n is not None and n / t.cells < t.noise.standard_deviation)
+        return tuple(t for t in self.tables if n is not None and n < t.cells * t.noise.standard_deviation)
 
     @property
     def hopeless(self) -> tuple[PlannedTable, ...]:
@@ -82,7 +87,7 @@ class Plan:
     @property
     def noise_only_below(self) -> float:
         """With fewer records than this, noise outweighs every table."""
-        return min((t.expected_error / HOPELESS for t in self.tables), default=0.0)
+        return min((t.expected_error / HOPELESS for t in self.tables if t.cells), default=0.0)
 
     def with_cautions(self, capped: Iterable[Clique] = (), way_out: str = "") -> Plan:
         """The same plan with notes on what noise will dominate. ``capped``: tables whose share was limited because they
@@ -105,7 +110,7 @@ class Plan:
                     "cells": t.cells,
                     "share": t.share,
                     "share_range": None if t.share_range is None else list(t.share_range),
-                    "noise": t.noise.kind,
+                    "noise": t.how,
                     "standard_deviation": t.noise.standard_deviation,
                     "expected_error": t.expected_error,
                     "why": t.why,
@@ -122,11 +127,11 @@ class Plan:
         rows = [
             [
                 t.label,
-                str(t.cells),
+                str(t.cells or "—"),  # none are known before of what is settled on the way
                 _percent(t),
-                t.noise.kind,
-                f"{t.noise.standard_deviation:.3g}",
-                f"{t.expected_error if n is None else t.relative_error(n):.3g}",
+                t.how,
+                f"{t.noise.standard_deviation:.3g}" if t.cells else "—",
+                f"{t.expected_error if n is None else t.relative_error(n):.3g}" if t.cells else "—",
             ]
             for t in self.tables
         ]

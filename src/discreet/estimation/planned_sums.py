@@ -5,19 +5,46 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..measurement import Measurement, Measurements
+from ..measurement import Measurement, Measurements, Noise
+from ..privacy.budget import Budget, PureDP
+from ..privacy.calibration import SelectionChoice, plan_selection
 from .plan import PlannedTable
+
+_SELECTIONS = {"exponential": "exponential mechanism", "noisy-max": "report noisy max"}
 
 
 @dataclass(frozen=True)
 class PlannedSums(PlannedTable):
-    """Sums (or, with ``cells`` = 0, selections) under a name of their own."""
+    """Sums under a name of their own; see :func:`settled_later` for those whose number is not known before."""
 
     name: str = ""
+    mechanism: str = ""
 
     @property
     def label(self) -> str:
         return self.name
+
+    @property
+    def how(self) -> str:
+        return self.mechanism or super().how
+
+
+def settled_later(name: str, share: float, *mechanisms: str) -> PlannedSums:
+    """What will be asked on the way, selections or sums of what was found: how it is protected is known before, how
+    many numbers come out, and hence the noise of each, is not."""
+    return PlannedSums((), 0, share, Noise("none"), name=name, mechanism=", then ".join(mechanisms))
+
+
+def selecting(budget: Budget, mechanism: SelectionChoice = "auto") -> str:
+    """The mechanism that a curator selects with, in words."""
+    kind = plan_selection(1, budget, mechanism)[0].kind
+    return _SELECTIONS.get(kind, kind)
+
+
+def measuring(budget: Budget) -> str:
+    """The noise that a curator may draw for sums which are not known yet: with Gaussian noise to choose, their number
+    decides."""
+    return "laplace" if isinstance(budget, PureDP) else "laplace or gaussian"
 
 
 def release_card(statement: dict[str, Any], measured: Measurements | list[Measurement], **facts: Any) -> dict[str, Any]:

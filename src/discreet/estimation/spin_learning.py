@@ -7,15 +7,15 @@ from typing import Any, Literal
 
 from ..domain import Domain
 from ..errors import InputError
-from ..measurement import Noise
 from ..privacy.budget import Budget
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.unit import PrivacyUnit
+from .frank_wolfe import Variant, selection_of
 from .ising_frank_wolfe import Regressions
 from .plan import Plan
-from .planned_sums import PlannedSums, release_card
+from .planned_sums import PlannedSums, release_card, selecting, settled_later
 from .spin_measuring import SIZE_SHARE, size_and_rest
 
 Method = Literal["auto", "moments", "frank_wolfe"]
@@ -74,13 +74,14 @@ def selection_plan(
     steps: int | None,
     choose: Callable[[float, Budget], int],
     what: str,
+    variant: Variant,
 ) -> Plan:
     """Of Frank–Wolfe: how many steps, each a selection of ``what``. A given number of steps needs no size."""
     entries, rest, share = planned_size(domain, unit, budget, size_is_public=size_is_public or steps is not None)
     if steps is None and size is not None:
         steps = choose(size, rest)
     count = "some steps" if steps is None else f"{steps} step{'' if steps == 1 else 's'}"
-    entries.append(PlannedSums((), 0, share, Noise("none"), name=f"{count}, {what}"))
+    entries.append(settled_later(f"{count}, {what}", share, selecting(budget, selection_of(variant))))
     note = "Selections, not sums: their noise is on the scores inside."
     return Plan(method, unit, budget, tuple(entries), (note,), size)
 

@@ -8,9 +8,11 @@ rows at all) has a code. See :func:`as_numbers` and :func:`as_codes`.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
 from sklearn.exceptions import DataConversionWarning  # type: ignore[import-untyped]
 from sklearn.utils.validation import validate_data  # type: ignore[import-untyped]
 
-from ..errors import BudgetError, InputError
+from ..errors import BudgetError, InputError, did_you_mean
 from ..privacy.budget import ApproxDP, Budget, PureDP
 from ..privacy.curator import Curator
 from ..tables.base import Table
@@ -39,6 +41,29 @@ def as_budget(budget: Budget | float, delta: float = 0.0) -> Budget:
     if not 0 < budget < float("inf"):
         raise BudgetError(f"budget, read as the total ε, must be positive and finite, got budget={budget}")
     return ApproxDP(budget, delta) if delta else PureDP(budget)
+
+
+P = ParamSpec("P")
+_TOTALS = {"epsilon": "budget=ε, or budget=PureDP(ε)", "eps": "budget=ε, or budget=PureDP(ε)", "rho": "budget=ZCDP(ρ)"}
+
+
+def known_arguments(init: Callable[P, None]) -> Callable[P, None]:
+    """A constructor that says what it takes when it is given something else: most of all ε, which others call so.
+
+    Its signature stays the one that is written, for scikit-learn, editors and type checkers alike.
+    """
+    known = list(inspect.signature(init).parameters)[1:]
+
+    @functools.wraps(init)
+    def checked(*args: P.args, **given: P.kwargs) -> None:
+        for name in given:
+            if name not in known:
+                hint = did_you_mean(name, known) or "; known: " + ", ".join(map(repr, known))
+                hint = f"; give the total as {_TOTALS[name]}" if name in _TOTALS else hint
+                raise InputError(f"{type(args[0]).__name__} has no argument {name!r}{hint}")
+        init(*args, **given)
+
+    return checked
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]

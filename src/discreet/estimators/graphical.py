@@ -25,7 +25,7 @@ from ..privacy.ledger import Ledger
 from ..privacy.unit import PrivacyUnit
 from ..release import Release
 from ..tables.encode import encode
-from .base import PrivateEstimator, as_budget
+from .base import PrivateEstimator, as_budget, known_arguments
 
 _USUAL = {"field": "noise_aware", "ising": "moments", "pairwise": "moments", "binary": "moments"}
 
@@ -73,6 +73,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         As the names say; ``classes_`` are the levels of the target.
     """
 
+    @known_arguments
     def __init__(
         self,
         budget: Budget | float = 1.0,

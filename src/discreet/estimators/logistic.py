@@ -20,7 +20,7 @@ from ..privacy.ledger import Ledger
 from ..privacy.unit import PrivacyUnit
 from ..privacy.value_gradients import LARGEST_RESOLUTION
 from ..tables.memory import MemoryTable
-from .base import PrivateEstimator, as_budget, as_codes
+from .base import PrivateEstimator, as_budget, as_codes, known_arguments
 
 
 class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
@@ -65,6 +65,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         How often this estimator was fitted, and so how often the budget was spent.
     """
 
+    @known_arguments
     def __init__(
         self,
         budget: Budget | float = 1.0,

@@ -128,7 +128,7 @@ class ZCDP(Budget):
 
     def to_pure(self) -> PureDP:
         """The largest ε for which every ε-DP mechanism fits into this budget: ε·tanh(ε/2) ≤ ρ."""
-        return PureDP(_largest(lambda e: rho_of_pure(e) <= self.rho, math.sqrt(2 * self.rho) + float(self.rho)))
+        return PureDP(epsilon_within(self.rho))
 
     def __le__(self, other: object) -> bool:
         if isinstance(other, ZCDP):
@@ -228,6 +228,12 @@ def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
 def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Largest ρ with :func:`epsilon_of_zcdp` at most ε, rounded down."""
     return _largest(lambda r: epsilon_of_zcdp(r, delta) <= epsilon, float(epsilon))
+
+
+@lru_cache(maxsize=4096)
+def epsilon_within(rho: Fraction) -> Fraction:
+    """Largest ε with :func:`rho_of_pure` at most ρ, rounded down."""
+    return _largest(lambda e: rho_of_pure(e) <= rho, math.sqrt(2 * rho) + float(rho))
 
 
 def _largest(fits: Any, guess: float) -> Fraction:

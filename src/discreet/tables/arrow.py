@@ -71,7 +71,7 @@ def identities(values: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.uint64
         index, dictionary = encoded.indices, encoded.dictionary
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         index, dictionary = pa.array(range(len(values))), values
-    digests = [digest_of(v) for v in as_list(_series(dictionary))]
+    digests = [digest_of(v) for v in arrow_list(dictionary)]
     known = np.array([d is not None for d in digests], dtype=bool)
     words = np.frombuffer(b"".join(d or bytes(16) for d in digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
     null = _is_null(index)
@@ -82,6 +82,11 @@ def identities(values: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.uint64
     if kept.all():
         return None, np.ascontiguousarray(words[place].T)
     return kept, np.ascontiguousarray(words[place[kept]].T)
+
+
+def arrow_list(values: Any) -> list[Any]:
+    """An Arrow array as Python values, with None for every kind of null."""
+    return as_list(_series(values))
 
 
 def _by_dictionary(values: Any, attribute: Attribute) -> Codes:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...domain import Clique, Domain
 from ...errors import InputError
-from ...measurement import Measurement, Noise
+from ...measurement import Measurement
 from ...models.ising import check_binary
 from ...privacy.budget import Budget, PureDP
 from ...privacy.calibration import noise_of, plan_noise
@@ -31,7 +31,7 @@ from ...privacy.unit import PrivacyUnit
 from ..ising_fit import Pair, fit_support, sparse_of
 from ..ising_learner import IsingLearner
 from ..plan import Plan
-from ..planned_sums import PlannedSums, release_card
+from ..planned_sums import PlannedSums, measuring, release_card, selecting, settled_later
 from ..spin_measuring import SIZE_SHARE, chosen_sums, pair_sums, size_and_rest
 from ..spin_moments import SpinMoments
 from .result import StructureResult
@@ -106,10 +106,8 @@ class SelectedEdges:
             entries.append(PlannedSums((), len(domain), whole * MEANS_SHARE / total, noise, name="means"))
             for at, weight in enumerate(ROUND_SHARES):
                 name = f"round {at + 1}: a partner a column, and its correlation"
-                entries.append(PlannedSums((), 0, whole * weight / total, Noise("none"), name=name))
-            entries.append(
-                PlannedSums((), 0, whole * LAST_SHARE / total, Noise("none"), name="pairs that passed, again")
-            )
+                entries.append(settled_later(name, whole * weight / total, selecting(rest), measuring(rest)))
+            entries.append(settled_later("pairs that passed, again", whole * LAST_SHARE / total, measuring(rest)))
         return Plan("selected edges", unit, budget, tuple(entries), (), approximate_size)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> StructureResult:
