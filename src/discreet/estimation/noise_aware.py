@@ -56,7 +56,7 @@ LEAST_VARIANCE, FIRST_VARIANCE, MOST_VARIANCE = 0.05, 2.0, 12.0
 """Bounds of σ²; the second one of its first guess. Beyond them tables are all noise, or nearly deterministic."""
 DOUBTED = 3.0
 """N counts as unknown up to √3 standard deviations."""
-MOST_ORDER, FELT = 3, 0.03
+MOST_ORDER, FELT = 3, 0.01
 """Steps m, and the noise by the average cell at which half of the additional ones are made."""
 CELLS_PROBED, MOST_PROBES = 2000, 2
 """One vector tells a trace over 2,000 cells to some 3 %; smaller models get two."""
