@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks._collective_work import DESCENTS, Setting, rows_of, trial
+from benchmarks._collective_work import DESCENTS, PEERS, Setting, rows_of, trial
 from benchmarks.harness import Checkpoint, one_thread, row
 from discreet.estimation.baselines import NonprivateField
 from discreet.estimation.noise_aware import NoiseAwareField
@@ -73,18 +73,19 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
     folder = data or Path.cwd()
     with Checkpoint.of("collective", seed, quick, data) as kept, one_thread():
         again = 1 if quick else REPLICATIONS
+        peers = () if quick else PEERS
         for setting in ASKED:
-            yield from rows(setting, several(kept, [setting], seed, 5, again, peers=not quick)[setting])
+            yield from rows(setting, several(kept, [setting], seed, 5, again, peers)[setting])
         for setting in (*HARD, *OTHERS):
-            peers = not quick or setting in OTHERS[2:]
-            found = several(kept, [setting], seed + 50, 1 if quick else 5, 1, peers=peers)[setting]
+            beside = PEERS if setting in OTHERS[2:] else peers
+            found = several(kept, [setting], seed + 50, 1 if quick else 5, 1, beside)[setting]
             yield from rows(setting, found)
         if quick:
-            found = several(kept, [ASKED[0]], seed + 90, 1, 1, peers=True)[ASKED[0]]
+            found = several(kept, [ASKED[0]], seed + 90, 1, 1, ("oracle", "mbi"))[ASKED[0]]
             yield from rows(ASKED[0], found, compare_only=True)
         grid: dict[Setting, Results] = {}
         if not quick:
-            grid = several(kept, (*GRID, *FRESH), seed + 100, POPULATIONS, REPLICATIONS, peers=True)
+            grid = several(kept, (*GRID, *FRESH), seed + 100, POPULATIONS, REPLICATIONS, peers)
             for setting, results in grid.items():
                 yield from rows(setting, results)
             yield from by_mbi_in_all("the paper's grid", [grid[s] for s in GRID])
@@ -92,17 +93,23 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield from descents(kept, seed, quick)
         yield from gaussian(kept, seed, 1 if quick else 5)
         yield from shares(kept, seed, 3 if quick else 20)
-        yield from loopy_floor(kept, seed)
-        yield from intervals(kept, seed, 8 if quick else 60)
+        if not quick:
+            yield from loopy_floor(kept, seed)
+        yield from intervals(kept, seed, 6 if quick else 60)
         mark = "-quick" if quick else ""
         figures.figure_1(folder / f"collective-figure-1{mark}.png", seed, quick)
-        curves = grid if grid else several(kept, figures.SMALL_GRID, seed + 200, 1, 1, peers=False)
+        curves = grid if grid else several(kept, figures.SMALL_GRID, seed + 200, 1, 1, ())
         figures.figure_2(curves, folder / f"collective-figure-2{mark}.png")
         figures.figure_3(folder / f"collective-figure-3{mark}.png", seed, quick)
 
 
 def several(
-    kept: Checkpoint, settings: Iterable[Setting], seed: int, populations: int, replications: int, *, peers: bool
+    kept: Checkpoint,
+    settings: Iterable[Setting],
+    seed: int,
+    populations: int,
+    replications: int,
+    peers: Collection[str],
 ) -> dict[Setting, Results]:
     """All trials of all settings, one of each before the next; a setting that used up its time gets no more."""
     out: dict[Setting, Results] = {s: [] for s in settings}
@@ -112,7 +119,7 @@ def several(
             if sum(sum(v for k, v in r.items() if k.endswith("seconds")) for r in results) > CAP_SECONDS:
                 continue
             number = 1000 * seed + population
-            key = f"{setting}; model {number}, draw {round_number // populations}, peers {peers}"
+            key = f"{setting}; model {number}, draw {round_number // populations}, beside {sorted(peers)}"
             results.append(kept.get(key, lambda s=setting, n=number: trial(s, n, peers=peers)))
     return out
 
