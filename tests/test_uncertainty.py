@@ -15,6 +15,7 @@ from directed_cases import small_network, table_of
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import InputError
+from discreet.estimation.noise_aware import NoiseAwareField
 from discreet.estimation.optimal import OptimalNetwork
 from discreet.estimation.uniform import UniformNetwork
 from discreet.measurement import Measurement, Measurements, Noise
@@ -44,6 +45,18 @@ def _case(network: BayesianNetwork, n: int, budget: Budget, seed: int, learner=N
         return learner.estimate(measurements, network.domain)
 
     return refit, measured, refit(measured), refit(exact)
+
+
+def test_cliques_may_come_in_any_order() -> None:
+    """What tables alone say about the order of columns is not that of the domain."""
+    network = networks.load("asia")
+    names = network.domain.names
+    learner = NoiseAwareField([names[i : i + 2] for i in reversed(range(len(names) - 1))])
+    measured = learner.measure(Curator(table_of(network, 5000, 0), budget=PureDP(1)))
+    model = learner.estimate(measured, network.domain)
+    assert measured.domain.names != names
+    found = noise_intervals(learner.estimate, measured, model, draws=3, random_state=0).marginal(names[0])
+    assert found.covers(found.estimate).all()
 
 
 @pytest.mark.chance

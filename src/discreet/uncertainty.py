@@ -17,8 +17,10 @@ All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -228,6 +230,9 @@ def noise_intervals(
         )
     if not any(m.noise.variance for m in measurements):
         raise InputError("none of these measurements has noise, so there is nothing to be uncertain about")
+    if "domain" in inspect.signature(refit).parameters:
+        # Tables alone do not tell the order of columns.
+        refit = partial(refit, domain=model.domain)  # type: ignore[call-arg]
     rng = np.random.default_rng(random_state)
     tables = _likely_tables(measurements) if expected is None else list(expected(model))
     if len(tables) != len(measurements):

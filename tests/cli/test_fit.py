@@ -94,7 +94,9 @@ def test_every_way_to_fit(name, desk, discreet):
     assert isinstance(release.model, kind)
     if release.again is not None:
         assert release.refit_agrees()
-    assert discreet("verify", "model.zip").code == 0
+    for command in (["verify", "model.zip"], ["show", "model.zip", "--card", "card.yaml"], ["report", "model.zip"]):
+        done = discreet(*command)
+        assert done.code == 0, done.err
 
 
 BINARY = ["--family", "ising"], ["--family", "binary"], ["--family", "ising", "--method", "frank-wolfe"]

@@ -79,6 +79,7 @@ def test_other_notions_relations_and_engines(words, survey, discreet):
     assert json.loads(result.out)["edges"] == EDGES
 
 
+@pytest.mark.chance
 def test_a_refusal_is_a_result(survey, discreet):
     (survey / "rows.csv").write_text("a,b,c,d\n" + "-1,1,-1,1\n" * 3)
     result = discreet(*ASK, *STABLE, "--min-weight", "0.5", "--ledger", "approx.db", "-o", "graph.json")

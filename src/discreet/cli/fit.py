@@ -235,6 +235,8 @@ def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | 
     model = release.model
     size = f"{counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}"
     say(f"Learned {FAMILIES[prepared.recipe.family]}: {size}.")
+    if caution := (release.model.card or {}).get("caution"):
+        say(f"Beware: {caution}.")
     kept = ", its card and the noisy tables behind it" if release.again is not None else " and its card"
     doubtful = release.card.get("peeked") or options.weak_protection(prepared.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")

@@ -246,6 +246,8 @@ def _about_release(release: Release) -> list[str]:
     lines = []
     if release.recipe is not None:
         lines.append(f"Learned as {release.recipe}.")
+    if caution := (release.model.card or {}).get("caution"):
+        lines.append(f"Beware: {caution}.")
     if release.measurements is not None:
         tables = counted(len(release.measurements), "noisy table")
         lines.append(

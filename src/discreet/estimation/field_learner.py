@@ -142,7 +142,7 @@ class FieldLearner(ABC):
         whole = measurements.domain if domain is None else require_domain(domain)
         field = Field(whole, covering(whole, self.cliques), inference=self.inference, memory_limit=self.memory_limit)
         theta, facts = self._solve(field, measurements)
-        card = {**card_of(self.method, measurements), "inference": field.inference, **facts}
+        card = {**facts, **card_of(self.method, measurements), "inference": field.inference}
         return MarkovRandomField(whole, field.potentials(theta), card)
 
     @abstractmethod

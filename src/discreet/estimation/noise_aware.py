@@ -56,6 +56,8 @@ LEAST_VARIANCE, FIRST_VARIANCE, MOST_VARIANCE = 0.05, 2.0, 12.0
 """Bounds of σ²; the second one of its first guess. Beyond them tables are all noise, or nearly deterministic."""
 DOUBTED = 3.0
 """N counts as unknown up to √3 standard deviations."""
+DROWNED = 1.5
+"""Where N is public: tables say nothing when the noise in each cell is so many times N."""
 MOST_ORDER, FELT = 3, 0.01
 """Steps m, and the noise by the average cell at which half of the additional ones are made."""
 CELLS_PROBED, MOST_PROBES = 2000, 2
@@ -63,6 +65,10 @@ CELLS_PROBED, MOST_PROBES = 2000, 2
 MOST_STEPS, CHECKED, SETTLED = 32, 4, 0.1
 """Of Lanczos' method: until log ρ changes by less than this from one check to the next."""
 LEAST_EIGENVALUE = 1e-15
+UNKNOWN = (
+    "the tables do not stand out from their noise: all answers are those of the uniform model, whatever the records "
+    "are, and noise intervals do not cover that"
+)
 SOFTER, FIRMER = 0.8, 1.7
 """The ridge by the minimiser of F: where tables are all signal, and where they are all noise. F knows nothing of θ that
 are large just where h is small, nor of what a σ² that is too high by chance costs; measured to be better."""
@@ -86,14 +92,14 @@ class NoiseAwareField(FieldLearner):
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         problem = _Problem(field, measurements)
         if problem.nothing_known:
-            return problem.theta, {"uniform": "the number of records does not stand out from its noise"}
+            return problem.theta, {"caution": UNKNOWN}
         problem.fit(ROUGH)
         for _ in range(2):
             if problem.improve() < AGAIN:
                 break
             problem.fit(ROUGH)
         converged = problem.fit(FINE * problem.expected)
-        found = {"ridge": problem.rho, "steps": problem.order, "prior_variance": problem.prior}
+        found = {"ridge": problem.rho, "ridge_steps": problem.order, "prior_variance": problem.prior}
         return problem.theta, {**found, "converged": converged}
 
 
@@ -114,20 +120,21 @@ class _Problem:
         self.field = field
         total, variance = total_and_variance(measurements)
         self.total = max(total, 1.0)
+        self.domain, self.given = Measurements(measurements).domain, pooled(measurements)
+        noise = [v for c, (_, v) in self.given.items() if c] or [0.0]
         # N itself is noisy. Tables whose total does not stand out from its noise say nothing at all: as N comes down
         # to √DOUBTED standard deviations, the noise as a share of it goes to infinity, and θ to zero.
-        known = 1 - DOUBTED * variance / self.total**2
+        known = 1 - max(DOUBTED * variance, float(np.mean(noise)) / DROWNED**2) / self.total**2
         self.doubt = 1 / max(known, 1e-6)
-        self.domain, self.given = Measurements(measurements).domain, pooled(measurements)
         self.theta: Array = np.zeros(field.size)
-        self.nothing_known = known <= 0 and all(v > 0 for _, v in self.given.values())
+        self.nothing_known = known <= 0 and all(v > 0 for v in noise)
         if self.nothing_known:
             return
         tables = on_cliques(field.cliques, reconciled(self.domain, self.given))
         self.target = field.join({c: project_table(y / self.total) for c, (y, _) in tables.items()})
         z = field.join({c: y / self.total for c, (y, _) in tables.items()})
         deviation = self.doubt / self.total * np.sqrt(field.fill({c: v for c, (_, v) in tables.items()}))
-        self.noisy = bool((deviation > 0).any())
+        self.deviation, self.noisy = deviation, bool((deviation > 0).any())
         self.order = 1
         self.path: list[Array] = []
         self.mu = field.uniform()
@@ -265,8 +272,15 @@ class _Problem:
         out = self.field.join({c: self.doubt / self.total * y for c, (y, _) in tables.items()})
         kept = self.target > 0
         out = np.where(kept, out, 0.0)
-        for a, b in self.field.bounds:  # cells that the projection made zero stay, the others keep their sum
+        away = self.target - self.field.uniform()
+        signs = _signs(len(self.field.bounds), number, start)
+        for (a, b), sign in zip(self.field.bounds, signs, strict=True):
+            # Cells that the projection made zero stay, the others keep their sum.
             out[a:b] -= np.where(kept[a:b], out[a:b].sum() / kept[a:b].sum(), 0.0)
+            # Where it left next to nothing but a corner of the simplex, that corner is the noise.
+            corner = self.loudness * (away[a:b] @ away[a:b])
+            if self.deviation[a] > 0 and out[a:b] @ out[a:b] < 0.5 * corner:
+                out[a:b] = sign * math.sqrt(self.loudness) * away[a:b]
         return self._identified(out / self.root)
 
 

@@ -51,7 +51,7 @@ def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
     """What is promised, in one sentence."""
     converted = as_approximate(budget)
     epsilon = float(converted.epsilon)
-    factor = f"{math.exp(epsilon):.3g}" if epsilon < 20 else f"e^{epsilon:.4g}"
+    factor = _rounded_up(math.exp(epsilon)) if epsilon < 20 else f"e^{epsilon:.4g}"
     chance = ""
     if isinstance(converted, ApproxDP):
         chance = f", except with a probability of {float(converted.delta):.3g}"
@@ -61,6 +61,12 @@ def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
     else:
         change = f"had the values of {who} been any others"
     return f"{what} would have been more than {factor} times likelier or less likely to appear {change}{chance}."
+
+
+def _rounded_up(factor: float) -> str:
+    """To three digits and never down: it is an upper bound."""
+    step = 10.0 ** (math.floor(math.log10(factor)) - 2)
+    return f"{math.ceil(factor / step - 1e-9) * step:.3g}"
 
 
 def clipping(unit: PrivacyUnit) -> list[str]:

@@ -17,7 +17,7 @@ from ..domain import Attribute, Domain
 from ..schema import destinations, free_label
 from .arrow import arrow_list, encode_arrow
 from .delimited import TO_UTF8, DelimitedFile, is_unicode
-from .sources import SourceFile
+from .sources import SourceFile, failures_of
 
 WORDS_FOR_ABSENT = ("na", "n/a", "nan", "null", "none", "?", "-", ".", "missing", "unknown")
 
@@ -166,16 +166,17 @@ def _check_column(connection: Any, file: SourceFile, attribute: Attribute, found
     column = file.column(attribute.name)
     # By way of Arrow, as a fit reads them: whatever a value is (a time in a zone, the year 29349), it has a code.
     query = f"SELECT {column}, count(*) FROM {file.source} GROUP BY 1"
-    for batch in connection.sql(query, params=[file.pattern]).to_arrow_reader(50_000):
-        values, codes = arrow_list(batch.column(0)), encode_arrow(batch.column(0), open_ended)
-        for value, rows, code in zip(values, batch.column(1).to_pylist(), codes.tolist(), strict=True):
-            label = open_ended.labels[code]
-            rule, foreseen = _rule(value, label, attribute, missing, other)
-            if rule:
-                counts = broken.setdefault((rule, foreseen), [0, 0])
-                counts[0] += rows
-                if label == other and not attribute.is_numeric and _word(value).casefold() in listed:
-                    counts[1] += rows
+    with failures_of(file):
+        for batch in connection.sql(query, params=[file.pattern]).to_arrow_reader(50_000):
+            values, codes = arrow_list(batch.column(0)), encode_arrow(batch.column(0), open_ended)
+            for value, rows, code in zip(values, batch.column(1).to_pylist(), codes.tolist(), strict=True):
+                label = open_ended.labels[code]
+                rule, foreseen = _rule(value, label, attribute, missing, other)
+                if rule:
+                    counts = broken.setdefault((rule, foreseen), [0, 0])
+                    counts[0] += rows
+                    if label == other and not attribute.is_numeric and _word(value).casefold() in listed:
+                        counts[1] += rows
     for (rule, foreseen), (rows, near) in broken.items():
         (found.remarks if foreseen else found.problems).append(Problem(attribute.name, rule, rows, near))
 
