@@ -31,9 +31,9 @@ METHODS = {
 ROOMS = Attribute.categorical("room", ["null", *(f"room {i}" for i in range(1, 10))])
 
 
-def figure_1(path: Path, seed: int = 0, quick: bool = False) -> None:
+def figure_1(path: Path, seed: int = 0) -> None:
     """a: error of the tables against N with the slopes of eq. 4; b: the effect of projection; c: the effect of λ."""
-    penalties = np.logspace(-5, 0, 5) if quick else np.logspace(-6, 0, 13)
+    penalties = np.logspace(-6, 0, 13)
     figure, (a, b, c) = plt.subplots(1, 3, figsize=(13, 3.8))
     sizes = [10**k for k in (3, 4, 5, 6)]
     for epsilon in (0.1, 1.0):
@@ -97,10 +97,10 @@ def figure_2(results: Mapping[Setting, list[dict[str, float]]], path: Path) -> N
     _save(figure, path)
 
 
-def figure_3(path: Path, seed: int = 0, quick: bool = False) -> None:
+def figure_3(path: Path, seed: int = 0) -> None:
     """a: true against learned edge marginals; b: held-out log-likelihood of chains through a simulated building."""
     figure, (a, b) = plt.subplots(1, 2, figsize=(9.5, 4))
-    truth = Setting("Erdős–Rényi", 10 if quick else 20, 10**5, 0.5).truth(seed)
+    truth = Setting("Erdős–Rényi", 20, 10**5, 0.5).truth(seed)
     table = rows_of(truth, 10**5, seed)
     measured = NaiveField(truth.cliques).measure(Curator(table, budget=PureDP(0.5)))
     exact = NonprivateField(truth.cliques).fit(ExactCurator(table))
@@ -113,22 +113,22 @@ def figure_3(path: Path, seed: int = 0, quick: bool = False) -> None:
         pairs = [(truth.marginal(c).probabilities, model.marginal(c).probabilities) for c in truth.cliques]
         x, y = (np.concatenate([p[i].ravel() for p in pairs]) for i in (0, 1))
         a.plot(x, y, ".", ms=2, label=f"{name}, mean |error| {1e4 * np.abs(x - y).mean():.1f}e-4")
-    top = 0.06 if quick else 0.02
+    top = 0.02
     a.axline((0, 0), slope=1, color="grey", lw=0.5)
     a.set(
         xlim=(0, top),
         ylim=(0, top),
         xlabel="true",
         ylabel="learned",
-        title=f"a: edge marginals, {10 if quick else 20} states",
+        title="a: edge marginals, 20 states",
     )
     a.locator_params(nbins=5)
     a.legend(markerscale=5, fontsize=7)
     train, test = (steps(building(n, seed + n), ROOMS, person="who", time="when", null="null") for n in (3000, 1000))
     units = {"sample": PrivacyUnit("who", max_rows=6), "scale": PrivacyUnit("who", max_rows=100)}
     (held,) = ExactCurator(test, PrivacyUnit("who", max_rows=100)).measure(ChainLearner().query(test.domain))
-    epsilons = [0.03, 0.3] if quick else [0.01, 0.03, 0.1, 0.3, 1.0]
-    again = 2 if quick else 8
+    epsilons = [0.01, 0.03, 0.1, 0.3, 1.0]
+    again = 8
     for label, learner in {
         "sampled steps, noise-aware": ChainLearner("sample"),
         "sampled steps, naive": ChainLearner("sample", "naive"),

@@ -4,7 +4,8 @@ Real rows, drawn from a known model, are counted by a real curator; protective n
 models, graphs and rows. ``ours`` is KL(truth ‖ model) in nats of the default method, times are ratios. The full run is
 the paper's whole grid, 5 models × 5 draws, and as many settings again that nothing was tuned on; it is taken up where
 it was interrupted, goes round all settings before it repeats one, and gives no setting more than ``CAP_SECONDS``.
-Figures 1 to 3 of the paper are drawn beside it, in the folder of ``--data`` or the current one.
+Figures 1 to 3 of the paper are drawn beside it (the quick run: a small Figure 2), in the folder of ``--data`` or the
+current one.
 """
 
 from __future__ import annotations
@@ -90,17 +91,17 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
                 yield from rows(setting, results)
             yield from by_mbi_in_all("the paper's grid", [grid[s] for s in GRID])
             yield from by_mbi_in_all("graphs and sizes not tuned on", [grid[s] for s in FRESH])
-        yield from descents(kept, seed, quick)
+        if not quick:
+            yield from descents(kept, seed)
+            yield from loopy_floor(kept, seed)
         yield from gaussian(kept, seed, 1 if quick else 5)
         yield from shares(kept, seed, 3 if quick else 20)
-        if not quick:
-            yield from loopy_floor(kept, seed)
-        yield from intervals(kept, seed, 6 if quick else 60)
-        mark = "-quick" if quick else ""
-        figures.figure_1(folder / f"collective-figure-1{mark}.png", seed, quick)
+        yield from intervals(kept, seed, 4 if quick else 60)
         curves = grid if grid else several(kept, figures.SMALL_GRID, seed + 200, 1, 1, ())
-        figures.figure_2(curves, folder / f"collective-figure-2{mark}.png")
-        figures.figure_3(folder / f"collective-figure-3{mark}.png", seed, quick)
+        figures.figure_2(curves, folder / f"collective-figure-2{'-quick' if quick else ''}.png")
+        if not quick:
+            figures.figure_1(folder / "collective-figure-1.png", seed)
+            figures.figure_3(folder / "collective-figure-3.png", seed)
 
 
 def several(
@@ -185,12 +186,11 @@ def by_mbi_in_all(name: str, groups: list[Results]) -> Iterator[Row]:
 # -- further questions -----------------------------------------------------------------------------------------------
 
 
-def descents(kept: Checkpoint, seed: int, quick: bool) -> Iterator[Row]:
+def descents(kept: Checkpoint, seed: int) -> Iterator[Row]:
     """PSGD with δ = 1/N and its best of a grid search, beside the default without any δ."""
-    tried = DESCENTS[:2] if quick else DESCENTS
-    for setting in DESCENT[: 1 if quick else None]:
+    for setting in DESCENT:
         number = 1000 * (seed + 60)
-        found = kept.get(f"psgd, {setting}", lambda s=setting, n=number: trial(s, n, descents=tried))
+        found = kept.get(f"psgd, {setting}", lambda s=setting, n=number: trial(s, n, descents=DESCENTS))
         yield row(
             "KL", f"{setting}, δ=1/N", found["psgd"], reference=found["noise_aware"], reference_name="noise_aware",
             method="psgd, best of its grid search", notion="approximate",
@@ -276,7 +276,7 @@ def intervals(kept: Checkpoint, seed: int, runs: int) -> Iterator[Row]:
     all_of = [kept.get(f"intervals, {n}", lambda n=n: covered(n)) for n in range(1000 * seed, 1000 * seed + runs)]
     for what, values in zip(("marginals", "conditionals"), np.transpose(all_of), strict=True):
         yield row(f"coverage of 90 % noise intervals, {what}", "second-order chain, 3 states, N=5e+03, ε=1",
-                  float(np.mean(values)), better="higher", target=0.85, runs=runs)  # fmt: skip
+                  float(np.mean(values)), better="higher", target=0.85 if runs >= 30 else None, runs=runs)  # fmt: skip
 
 
 if __name__ == "__main__":
