@@ -99,6 +99,19 @@ def test_every_way_to_fit(name, desk, discreet):
         assert done.code == 0, done.err
 
 
+@pytest.mark.chance
+def test_a_field_of_nothing_but_noise_says_so_everywhere(desk, discreet):
+    fitted = discreet(*FIT, "--epsilon", "0.0001", "--family", "field", "--cliques", "smoke,city")
+    assert "Beware: the tables do not stand out from their noise" in fitted.out
+    for command in (
+        ["show"],
+        ["query", "P(smoke)"],
+        ["query", "P(smoke=yes)"],
+        ["query", "P(smoke)", "--no-intervals"],
+    ):
+        assert "tables do not stand out" in discreet(command[0], "model.zip", *command[1:]).out
+
+
 BINARY = ["--family", "ising"], ["--family", "binary"], ["--family", "ising", "--method", "frank-wolfe"]
 
 

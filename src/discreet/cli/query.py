@@ -200,10 +200,12 @@ def _say_answer(answer: Answer | Assignment, intervals: NoiseIntervals | None) -
     how = f"± at {100 * intervals.level:g} %, for the privacy noise"
     if not answer.names:
         say(f"{answer.title} = {float(answer):.4f} ± {float(half):.4f}   ({how})")
-        return
-    say(f"{answer.title}   ({how})")
-    cells = [[*labels, f"{p:.4f}", f"± {h:.4f}"] for (labels, p), h in zip(answer, half.reshape(-1), strict=True)]
-    say_table([*answer.names, "probability", "noise"], cells, right=["probability", "noise"])
+    else:
+        say(f"{answer.title}   ({how})")
+        cells = [[*labels, f"{p:.4f}", f"± {h:.4f}"] for (labels, p), h in zip(answer, half.reshape(-1), strict=True)]
+        say_table([*answer.names, "probability", "noise"], cells, right=["probability", "noise"])
+    if answer.caution:
+        say(f"  beware: {answer.caution}")
 
 
 def _half_widths(answer: Answer, intervals: NoiseIntervals) -> Any:
