@@ -19,9 +19,9 @@ noise; where many are small (strongly coupled columns, tables that no model has)
 right for both.
 
 *The spectrum* is that of H at a first fit, seen through a few random vectors, some distributed as the prior and some as
-the noise after projection (cells that were made zero carry none): Lanczos' method gives for each a quadrature of its
-measure on h. It takes one run of the engine a step, all vectors at once, until ρ settles. Where F says that the first
-ridge was off, fit and spectrum are done once more.
+the noise after projection (cells that were made zero carry none; where a corner of the simplex is all that is left,
+that corner is the noise): Lanczos' method gives for each a quadrature of its measure on h. It takes a run of the
+engine a vector and step, until ρ settles. Where F says that the first ridge was off, fit and spectrum are done once more.
 
 *The prior's variance* σ² comes from the tables themselves. At the uniform model u, θ moves μ by H₀θ, so E|μ − u|² =
 σ²·tr H₀²; and |z − u|² is larger by the known variance of the noise. Later, at a fit, |θ̂|² is compared with what σ² and
@@ -30,8 +30,9 @@ noise together lead to expect, and σ² follows as far as the signal has a share
 *Steps.* m = 3 where noise is strongly felt, 1 where it is little: for cells of very small probability, whose θ is far
 out, F is too hopeful about larger ρ, and at little noise these cells are what is left of KL.
 
-Where N itself does not stand out from its noise, noise counts as larger, up to infinite: the answer is then the uniform
-model. Everything is post-processing of noisy tables, and deterministic.
+Where N itself does not stand out from its noise (or is public, and smaller than the noise of a cell), noise counts as
+larger, up to infinite: the answer is then the uniform model, and the card warns. Everything is post-processing of noisy
+tables, and deterministic.
 """
 
 from __future__ import annotations

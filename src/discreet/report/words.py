@@ -66,7 +66,7 @@ def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
 def _rounded_up(factor: float) -> str:
     """To three digits and never down: it is an upper bound."""
     step = 10.0 ** (math.floor(math.log10(factor)) - 2)
-    return f"{math.ceil(factor / step - 1e-9) * step:.3g}"
+    return f"{math.ceil(factor / step) * step:.3g}"
 
 
 def clipping(unit: PrivacyUnit) -> list[str]:
