@@ -21,7 +21,7 @@ right for both.
 *The spectrum* is that of H at a first fit, seen through a few random vectors, some distributed as the prior and some as
 the noise after projection (cells that were made zero carry none; where a corner of the simplex is all that is left,
 that corner is the noise): Lanczos' method gives for each a quadrature of its measure on h. It takes a run of the
-engine a vector and step, until ρ settles. Where F says that the first ridge was off, fit and spectrum are done once more.
+engine a vector and step, until ρ settles. Where F says that the first ridge was off, both are done once more.
 
 *The prior's variance* σ² comes from the tables themselves. At the uniform model u, θ moves μ by H₀θ, so E|μ − u|² =
 σ²·tr H₀²; and |z − u|² is larger by the known variance of the noise. Later, at a fit, |θ̂|² is compared with what σ² and
