@@ -1,4 +1,4 @@
-"""Measure how many records our learners need, for the calibrated constants of :mod:`discreet.theory.calibration`.
+"""Measure how many records our learners need: the calibrated constants of :mod:`discreet.papers.theory.calibration`.
 
 For each setting: the least n on a grid of factor 1.25 at which at least 9 of 10 runs reach the goal, each run on a
 fresh model and fresh records. Goals are the graph (every edge right, η known) and the parameters (sup-norm error of all
@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks._mrf_ising import ADD, columns_of, draw
-from discreet.estimation.binary_learner import BinaryMRFLearner
-from discreet.estimation.ising_learner import IsingLearner, sup_error
-from discreet.estimation.pairwise_learner import PairwiseLearner
-from discreet.estimation.structure.learner import StructureLearner
+from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
+from discreet.learn.spins.ising_learner import IsingLearner, sup_error
+from discreet.learn.structure.learner import StructureLearner
 from discreet.models import IsingModel, generators
+from discreet.papers.theory.calibration import FEWEST_IF_CROWDED, Calibration, calibrated
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.tables.memory import MemoryTable
-from discreet.theory.calibration import FEWEST_IF_CROWDED, Calibration, calibrated
 
 GRID = 1.25
 RUNS, WANTED = 10, 9
@@ -209,7 +209,7 @@ def main(what: str, path: Path) -> None:
 
 
 def fit(path: Path) -> None:
-    """Least squares on ln n, for each goal and notion; prints what goes into :mod:`discreet.theory.calibration`.
+    """Least squares on ln n, for each goal and notion; prints what goes into :mod:`discreet.papers.theory.calibration`.
 
     The statistical term is that of the non-private measurements, and kept for the private ones.
     """

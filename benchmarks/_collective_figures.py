@@ -12,11 +12,11 @@ import numpy as np
 
 from benchmarks._collective_work import Setting, rows_of
 from discreet.domain import Attribute
-from discreet.estimation.baselines import NonprivateField
-from discreet.estimation.chains import ChainLearner
-from discreet.estimation.collective import CollectiveField
-from discreet.estimation.naive import NaiveField
-from discreet.estimation.noise_aware import NoiseAwareField
+from discreet.learn.baselines import NonprivateField
+from discreet.learn.fields.noise_aware import NoiseAwareField
+from discreet.papers.chains import ChainLearner
+from discreet.papers.collective import CollectiveField
+from discreet.papers.naive import NaiveField
 from discreet.privacy.budget import PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit

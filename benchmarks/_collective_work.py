@@ -10,16 +10,16 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.domain import Domain
-from discreet.estimation.baselines import NonprivateField, random_field
-from discreet.estimation.collective import CollectiveField
-from discreet.estimation.consistency import estimated_total
-from discreet.estimation.naive import NaiveField
-from discreet.estimation.noise_aware import NoiseAwareField
-from discreet.estimation.psgd import PrivateDescent
 from discreet.factor import CliqueVector
+from discreet.learn.baselines import NonprivateField, random_field
+from discreet.learn.consistency import estimated_total
+from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.measurement import Measurements
 from discreet.models import generators
 from discreet.models.markov import MarkovRandomField
+from discreet.papers.collective import CollectiveField
+from discreet.papers.naive import NaiveField
+from discreet.papers.psgd import PrivateDescent
 from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.tables.memory import MemoryTable

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from discreet.models import BayesianNetwork
+from discreet.papers.theory.directed import paper_bounds, parameter_l1
 from discreet.tables.memory import MemoryTable
-from discreet.theory.directed import paper_bounds, parameter_l1
 
 RECORDS = 10_000
 LARGEST_TABLE = 1 << 13

@@ -13,13 +13,13 @@ import numpy as np
 
 from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
-from discreet.estimation.frank_wolfe import choose_steps
-from discreet.estimation.ising_learner import IsingLearner, sup_error
 from discreet.inference.spins import SpinChains, colour_classes
+from discreet.learn.regressions.frank_wolfe import choose_steps
+from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP, Budget
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.gradients import SpinGradients
+from discreet.privacy.queries.gradients import SpinGradients
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 

@@ -13,11 +13,11 @@ from scipy.optimize import minimize
 from benchmarks._mrf_ising import REPLACE, columns_of, curator
 from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
-from discreet.estimation.frank_wolfe import Variant, choose_steps
-from discreet.estimation.logistic import LogisticLearner
+from discreet.learn.regressions.frank_wolfe import Variant, choose_steps
+from discreet.learn.regressions.logistic import LogisticLearner
+from discreet.papers.theory.frank_wolfe import corollary_3_4
 from discreet.privacy.budget import ZCDP
-from discreet.privacy.value_gradients import ValueGradients
-from discreet.theory.frank_wolfe import corollary_3_4
+from discreet.privacy.queries.value_gradients import ValueGradients
 
 FEATURES, RECORDS, RHO, RADIUS = 100, 10_000, 0.01, 4.0
 STEPS = (4, 8, 16, 32, 64, 128, 256)

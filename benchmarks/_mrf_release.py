@@ -16,9 +16,8 @@ import numpy as np
 
 from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
-from discreet.estimation.binary_learner import BinaryMRFLearner
-from discreet.estimation.pairwise_learner import PairwiseLearner
-from discreet.estimation.release import (
+from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.query_release import (
     AnnealedSearch,
     IntegerProgram,
     Parities,
@@ -29,10 +28,11 @@ from discreet.estimation.release import (
     release_multiplicative_weights,
     release_perturbed_leader,
 )
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
 from discreet.models import BinaryMRF, generators
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.parities import all_monomials
+from discreet.privacy.queries.parities import all_monomials
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 

@@ -12,10 +12,10 @@ import numpy as np
 from benchmarks._mrf_ising import ADD, REPLACE, draw, graph
 from benchmarks.harness import ratio, row, seconds
 from discreet.domain import Domain
-from discreet.estimation.ising_learner import IsingLearner
+from discreet.learn.spins.ising_learner import IsingLearner
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator
-from discreet.privacy.gradients import SpinGradients
+from discreet.privacy.queries.gradients import SpinGradients
 from discreet.tables.memory import MemoryTable
 
 RECORDS = 100_000

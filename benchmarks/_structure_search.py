@@ -12,12 +12,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from benchmarks._mrf_ising import columns_of, draw
-from discreet.estimation.ising_learner import IsingLearner
-from discreet.estimation.structure.base_learners import SparseLogistic, Sparsitron
-from discreet.estimation.structure.selected_edges import SelectedEdges
-from discreet.estimation.structure.stable_edges import StableEdges
-from discreet.estimation.structure.stable_mode import StableMode
-from discreet.estimation.structure.thresholded import ThresholdedParameters
+from discreet.learn.spins.ising_learner import IsingLearner
+from discreet.learn.structure.base_learners import SparseLogistic, Sparsitron
+from discreet.learn.structure.selected_edges import SelectedEdges
+from discreet.learn.structure.stable_edges import StableEdges
+from discreet.learn.structure.stable_mode import StableMode
+from discreet.learn.structure.thresholded import ThresholdedParameters
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator

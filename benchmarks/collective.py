@@ -21,8 +21,8 @@ import numpy as np
 
 from benchmarks._collective_work import DESCENTS, PEERS, Setting, rows_of, trial
 from benchmarks.harness import Checkpoint, one_thread, row
-from discreet.estimation.baselines import NonprivateField
-from discreet.estimation.noise_aware import NoiseAwareField
+from discreet.learn.baselines import NonprivateField
+from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.models import generators
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator

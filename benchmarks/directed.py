@@ -21,16 +21,16 @@ from benchmarks._directed_figures import EPSILONS, PAPER_MAP, PAPER_MU, draw
 from benchmarks._directed_work import RECORDS, Work, compare
 from benchmarks.harness import Checkpoint, checked_rows, row
 from discreet import networks
-from discreet.estimation.compute_parameters import LEAST_RECORDS
-from discreet.estimation.families import Families
-from discreet.estimation.network_search import SearchedNetwork
-from discreet.estimation.nonprivate import NonprivateNetwork
-from discreet.estimation.optimal import OptimalNetwork
-from discreet.estimation.two_stage import TwoStageNetwork
-from discreet.estimation.uniform import UniformNetwork
 from discreet.io.interchange import load_bif
+from discreet.learn.networks.families import Families
+from discreet.learn.networks.optimal import OptimalNetwork
+from discreet.learn.networks.search import SearchedNetwork
+from discreet.learn.nonprivate import NonprivateNetwork
 from discreet.models import BayesianNetwork
 from discreet.models.generators import network as random_network
+from discreet.papers.compute_parameters import LEAST_RECORDS
+from discreet.papers.two_stage import TwoStageNetwork
+from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals

@@ -23,7 +23,7 @@ from benchmarks._mrf_regression import Curve, excess_risk
 from benchmarks._mrf_speed import speed
 from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
-from discreet.estimation.ising_learner import IsingLearner
+from discreet.learn.spins.ising_learner import IsingLearner
 from discreet.models import IsingModel
 from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator

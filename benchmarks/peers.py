@@ -29,11 +29,11 @@ import numpy as np
 from benchmarks.harness import Checkpoint, row
 from discreet import networks
 from discreet.domain import Domain
-from discreet.estimation.recipe import Recipe, default_recipe, learn
 from discreet.models.base import Model
 from discreet.models.records import Records
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator
+from discreet.spec import Recipe, default_recipe, learn
 from discreet.tables.encode import encode
 
 Row = dict[str, Any]

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.harness import ratio, row, seconds
 from discreet.domain import Domain
-from discreet.privacy.gradients import SpinGradients
+from discreet.privacy.queries.gradients import SpinGradients
 from discreet.tables.files import FileTable
 
 Row = dict[str, Any]

@@ -44,10 +44,10 @@ from benchmarks._structure_search import (
 from benchmarks.harness import Checkpoint, one_thread, row
 from discreet.audit.statistical import clopper_pearson
 from discreet.domain import Domain
-from discreet.estimation.structure.stable_edges import StableEdges
+from discreet.learn.structure.stable_edges import StableEdges
 from discreet.privacy.budget import ApproxDP
 from discreet.privacy.curator import Curator
-from discreet.privacy.edge_tests import SpinTest
+from discreet.privacy.queries.edge_tests import SpinTest
 from discreet.tables.memory import MemoryTable
 
 FIGURE = Path("docs/images/structure-table-1.png")

@@ -22,7 +22,8 @@ MAY_IMPORT = {
                          {"privacy": "tables.base"}),
     "noise":            (["privacy.mechanisms"],                  ["privacy", "audit"], {}),
     "curator":          (["privacy.curator"],                     ["privacy", "audit", "cli", "estimators",
-                                                                   "estimation", "report", "research"], {}),
+                                                                   "learn", "papers", "spec", "report",
+                                                                   "research"], {}),
     "opendp":           (["opendp"],                              ["privacy"], {}),
     "frames":           (["narwhals", "pandas", "polars", "pyarrow", "pyspark", "duckdb"],
                                                                   ["tables", "encoding", "frames", "models",
@@ -36,13 +37,13 @@ MAY_IMPORT = {
 #   rule                 who                                                                    what
 MAY_NOT = {
     "public side":      (["attribute", "impossible", "domain", "errors", "arguments", "frames", "factor", "graph",
-                          "ordering", "inference", "models", "io", "language", "networks", "theory"],
+                          "ordering", "inference", "models", "io", "language", "networks", "papers.theory"],
                          ["tables", "privacy", "audit"]),
-    "learners":         (["estimation", "report"],
+    "learners":         (["learn", "papers", "spec", "report"],
                          ["tables", "privacy.mechanisms", "privacy.ledger", "audit"]),
     "money":            (["privacy.budget", "privacy.accounting", "privacy.ledger", "privacy.unit"],
                          ["tables"]),
-    "seeded noise":     (["tables", "privacy", "estimation"],
+    "seeded noise":     (["tables", "privacy", "learn", "papers", "spec"],
                          ["random", "numpy.random"]),
     "noise of others":  (["tables", "privacy"],
                          ["scipy.stats", "torch", "jax"]),
@@ -51,10 +52,13 @@ MAY_NOT = {
 }  # fmt: skip
 
 # Imports run one way: nobody imports a room to the right of their own.
-ONE_WAY = ["attribute", "domain", "factor", "graph", "inference", "models", "estimation", "estimators", "report", "cli"]
+ONE_WAY = [
+    "attribute", "domain", "factor", "graph", "inference", "models", "learn", "papers", "spec", "forecasts",
+    "estimators", "report", "cli",
+]  # fmt: skip
 
 # Learners are handed a curator. They make none, and nobody reaches into one, or into a table.
-MAKE_NO_CURATOR = ["estimation", "report", "models", "inference"]
+MAKE_NO_CURATOR = ["learn", "papers", "spec", "report", "models", "inference"]
 INSIDES = {"_source", "_rows", "_prepared", "_gateway", "_persons"}
 MAY_REACH_INSIDE = ["tables", "privacy", "audit"]
 
@@ -289,17 +293,17 @@ CLEAN = {
     "io.native": "import importlib\ndef load():\n    importlib.import_module('discreet.models')\n",
     "models.base": "from ..inference.exact import f\nfrom ..io.native import s\ndef plot():\n    import matplotlib\n",
     "models.records": "from .base import M\ndef frame():\n    import pandas as pd\n",
-    "estimation": "",
-    "estimation.fw": "from ..models.base import M\nfrom ..privacy.curator import Curator\n",
+    "learn": "",
+    "learn.fw": "from ..models.base import M\nfrom ..privacy.curator import Curator\n",
     "audit": "from .tables.memory import MemoryTable\n",
     "cli": "",
     "cli.measure": "import typer\ndef run():\n    from ..tables.encode import encode\n",
 }
 
 PLANTED = [
-    ("rows", "estimation.fw", "from ..tables.memory import MemoryTable"),
-    ("rows", "estimation.fw", "import discreet.tables.encode"),
-    ("rows", "estimation.fw", "from .. import tables"),
+    ("rows", "learn.fw", "from ..tables.memory import MemoryTable"),
+    ("rows", "learn.fw", "import discreet.tables.encode"),
+    ("rows", "learn.fw", "from .. import tables"),
     ("rows", "privacy.query", "from ..tables.memory import MemoryTable"),
     ("rows", "privacy.curator", "from ..tables import memory"),
     ("money", "privacy.budget", "from ..tables.base import Table"),
@@ -312,32 +316,32 @@ PLANTED = [
     ("public side", "inference.exact", "from ..privacy import curator"),
     ("public side", "domain", "from .tables.base import Table"),
     ("public side", "frames", "from .tables.memory import MemoryTable"),
-    ("learners", "estimation.fw", "from ..privacy.mechanisms import SecureGateway"),
-    ("learners", "estimation.fw", "from ..tables.base import IntArray"),
+    ("learners", "learn.fw", "from ..privacy.mechanisms import SecureGateway"),
+    ("learners", "learn.fw", "from ..tables.base import IntArray"),
     ("noise", "cli.measure", "from ..privacy.mechanisms import SecureGateway"),
     ("noise", "models.base", "from ..privacy import mechanisms"),
     ("curator", "models.base", "from ..privacy.curator import Curator"),
     ("curator", "tables.memory", "from ..privacy.curator import Curator"),
     ("opendp", "tables.memory", "import opendp.prelude as dp"),
-    ("opendp", "estimation.fw", "def f():\n    from opendp.mod import enable_features"),
+    ("opendp", "learn.fw", "def f():\n    from opendp.mod import enable_features"),
     ("frames", "graph", "import pandas as pd"),
     ("frames", "privacy.curator", "import polars"),
-    ("frames", "estimation.fw", "import duckdb"),
+    ("frames", "learn.fw", "import duckdb"),
     ("seeded noise", "tables.memory", "import random"),
     ("seeded noise", "privacy.mechanisms", "import numpy as np\nnoise = np.random.default_rng(0).laplace()"),
     ("seeded noise", "privacy.mechanisms", "from numpy import random"),
     ("seeded noise", "privacy.mechanisms", "from numpy.random import default_rng"),
     ("noise of others", "privacy.mechanisms", "from scipy import stats"),
-    ("seeded noise", "estimation.fw", "import numpy\nx = numpy.random.rand()"),
+    ("seeded noise", "learn.fw", "import numpy\nx = numpy.random.rand()"),
     ("scikit-learn", "models.base", "from sklearn.base import BaseEstimator"),
     ("terminal", "privacy.curator", "from rich.progress import track"),
     ("pickle", "tables.memory", "import pickle"),
     ("one way", "inference.exact", "from ..models.base import M"),
     ("one way", "domain", "from .factor import Factor"),
     ("hidden", "models.base", "def f():\n    from ..graph import g"),
-    ("makes a curator", "estimation.fw", "c = Curator(table, budget=b)"),
-    ("makes a curator", "estimation.fw", "c = curator_module.ExactCurator(table)"),
-    ("reaches inside", "estimation.fw", "rows = curator._rows"),
+    ("makes a curator", "learn.fw", "c = Curator(table, budget=b)"),
+    ("makes a curator", "learn.fw", "c = curator_module.ExactCurator(table)"),
+    ("reaches inside", "learn.fw", "rows = curator._rows"),
     ("reaches inside", "models.base", "def f(c):\n    return c._source.count([()])"),
     ("cycle", "domain", "from .graph import g"),
     ("cycle", "tables.base", "from .memory import MemoryTable"),

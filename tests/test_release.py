@@ -12,7 +12,6 @@ import pytest
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, InputError, NotAReleaseError
-from discreet.estimation.recipe import METHODS, Recipe, default_recipe, learn, network_recipe
 from discreet.io.archive import read_archive, write_archive
 from discreet.io.interchange import open_model
 from discreet.io.native import load_model
@@ -23,6 +22,7 @@ from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
 from discreet.research import ResearchCurator
+from discreet.spec import METHODS, Recipe, default_recipe, learn, network_recipe
 from discreet.tables.encode import encode
 
 TRUTH = networks.load("asia")

@@ -15,11 +15,11 @@ from directed_cases import small_network, table_of
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.estimation.noise_aware import NoiseAwareField
-from discreet.estimation.optimal import OptimalNetwork
-from discreet.estimation.uniform import UniformNetwork
+from discreet.learn.fields.noise_aware import NoiseAwareField
+from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import BayesianNetwork
+from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals

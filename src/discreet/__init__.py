@@ -17,21 +17,18 @@ if TYPE_CHECKING:
     from .domain import Attribute as Attribute
     from .domain import Domain as Domain
     from .errors import DiscreetError as DiscreetError
-    from .estimation.binary_learner import BinaryMRFLearner as BinaryMRFLearner
-    from .estimation.chains import ChainLearner as ChainLearner
-    from .estimation.ising_learner import IsingLearner as IsingLearner
-    from .estimation.network_search import SearchedNetwork as SearchedNetwork
-    from .estimation.noise_aware import NoiseAwareField as NoiseAwareField
-    from .estimation.optimal import OptimalNetwork as OptimalNetwork
-    from .estimation.pairwise_learner import PairwiseLearner as PairwiseLearner
-    from .estimation.recipe import Recipe as Recipe
-    from .estimation.recipe import learn as learn
-    from .estimation.structure.learner import StructureLearner as StructureLearner
-    from .estimation.structure.selected_edges import SelectedEdges as SelectedEdges
-    from .estimation.structure.stable_edges import StableEdges as StableEdges
     from .estimators import PrivateGraphicalModel as PrivateGraphicalModel
     from .estimators import PrivateLogisticRegression as PrivateLogisticRegression
     from .io.interchange import open_model as open_model
+    from .learn.fields.noise_aware import NoiseAwareField as NoiseAwareField
+    from .learn.fields.pairwise import PairwiseLearner as PairwiseLearner
+    from .learn.networks.optimal import OptimalNetwork as OptimalNetwork
+    from .learn.networks.search import SearchedNetwork as SearchedNetwork
+    from .learn.spins.binary_learner import BinaryMRFLearner as BinaryMRFLearner
+    from .learn.spins.ising_learner import IsingLearner as IsingLearner
+    from .learn.structure.learner import StructureLearner as StructureLearner
+    from .learn.structure.selected_edges import SelectedEdges as SelectedEdges
+    from .learn.structure.stable_edges import StableEdges as StableEdges
     from .measurement import Measurement as Measurement
     from .measurement import Measurements as Measurements
     from .models.bayesian import BayesianNetwork as BayesianNetwork
@@ -39,6 +36,7 @@ if TYPE_CHECKING:
     from .models.ising import IsingModel as IsingModel
     from .models.markov import MarkovRandomField as MarkovRandomField
     from .models.pairwise import PairwiseModel as PairwiseModel
+    from .papers.chains import ChainLearner as ChainLearner
     from .privacy.budget import ZCDP as ZCDP
     from .privacy.budget import ApproxDP as ApproxDP
     from .privacy.budget import PureDP as PureDP
@@ -50,6 +48,8 @@ if TYPE_CHECKING:
     from .release import Release as Release
     from .schema import load_schema as load_schema
     from .schema import save_schema as save_schema
+    from .spec import Recipe as Recipe
+    from .spec import learn as learn
     from .tables.encode import encode as encode
     from .tables.open import open_table as open_table
     from .uncertainty import noise_intervals as noise_intervals
@@ -57,17 +57,17 @@ if TYPE_CHECKING:
 _HOMES = {
     "domain": ("Attribute", "Domain"),
     "errors": ("DiscreetError",),
-    "estimation.binary_learner": ("BinaryMRFLearner",),
-    "estimation.ising_learner": ("IsingLearner",),
-    "estimation.network_search": ("SearchedNetwork",),
-    "estimation.chains": ("ChainLearner",),
-    "estimation.noise_aware": ("NoiseAwareField",),
-    "estimation.optimal": ("OptimalNetwork",),
-    "estimation.pairwise_learner": ("PairwiseLearner",),
-    "estimation.recipe": ("Recipe", "learn"),
-    "estimation.structure.learner": ("StructureLearner",),
-    "estimation.structure.selected_edges": ("SelectedEdges",),
-    "estimation.structure.stable_edges": ("StableEdges",),
+    "learn.spins.binary_learner": ("BinaryMRFLearner",),
+    "learn.spins.ising_learner": ("IsingLearner",),
+    "learn.networks.search": ("SearchedNetwork",),
+    "papers.chains": ("ChainLearner",),
+    "learn.fields.noise_aware": ("NoiseAwareField",),
+    "learn.networks.optimal": ("OptimalNetwork",),
+    "learn.fields.pairwise": ("PairwiseLearner",),
+    "spec": ("Recipe", "learn"),
+    "learn.structure.learner": ("StructureLearner",),
+    "learn.structure.selected_edges": ("SelectedEdges",),
+    "learn.structure.stable_edges": ("StableEdges",),
     "estimators": ("PrivateGraphicalModel", "PrivateLogisticRegression"),
     "io.interchange": ("open_model",),
     "measurement": ("Measurement", "Measurements"),

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from .errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
-from .estimation.recipe import Learned, Recipe, plain
 from .io.limits import DEFAULT_LIMITS, Limits
 from .io.native import load_parts, save_model
 from .io.reading import shown
 from .measurement import Measurements
 from .models.base import Model
 from .models.records import RandomState
+from .spec import Learned, Recipe, plain
 from .uncertainty import NoiseIntervals, noise_intervals
 
 DRAWS = 40

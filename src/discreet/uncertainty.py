@@ -30,9 +30,9 @@ from scipy.special import stdtrit
 from . import language
 from .arguments import shortened
 from .errors import DiscreetError, EvidenceError, InputError
-from .estimation.consistency import consistent, estimated_total
-from .estimation.projection import project_table
 from .frames import frame_of, free_name
+from .learn.consistency import consistent, estimated_total
+from .learn.projection import project_table
 from .measurement import Measurement, Measurements, Noise
 from .models.answer import Answer, Assignment
 from .models.base import Model

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from discreet.cli.app import run
-from discreet.theory import advise
+from discreet.papers.theory import advise
 
 ASKED = ["bounds", "--p", "64", "--edge-weight", "0.35", "--epsilon", "1", "--delta", "1e-6"]
 

@@ -11,13 +11,13 @@ import yaml
 from command_desk import CANARIES, assert_discreet, contents
 
 from discreet.errors import FileFormatError
-from discreet.estimation.recipe import Recipe
 from discreet.io.archive import read_archive, write_archive
 from discreet.io.interchange import open_model
 from discreet.models import BayesianNetwork, MarkovRandomField
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release
 from discreet.report.card import FIELDS
+from discreet.spec import Recipe
 
 FIT = ("fit", "data.csv", "--schema", "schema.toml")
 ARROWS = "smoke -> city; age, smoke -> city"
@@ -153,7 +153,7 @@ def test_the_ledger_remembers_month_after_month(desk, discreet):
 
 
 def test_ctrl_c_says_what_was_spent(desk, discreet, monkeypatch):
-    import discreet.estimation.optimal as module
+    import discreet.learn.networks.optimal as module
 
     def interrupted(*_):
         raise KeyboardInterrupt

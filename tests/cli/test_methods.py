@@ -8,11 +8,11 @@ import pytest
 
 from discreet import networks
 from discreet.errors import InputError
-from discreet.estimation.recipe import FAMILIES, METHODS, Recipe
-from discreet.estimation.recipe_options import OPTIONS
 from discreet.estimators import PrivateGraphicalModel
+from discreet.learn.option_words import OPTIONS
 from discreet.release import Release
 from discreet.schema import save_schema
+from discreet.spec import FAMILIES, METHODS, Recipe
 
 
 def test_every_method_and_option_is_explained(discreet):

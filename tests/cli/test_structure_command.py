@@ -8,8 +8,8 @@ import pytest
 from command_desk import CANARIES, assert_discreet, contents
 
 from discreet.errors import FileFormatError, InputError
-from discreet.estimation.graph_files import read_graph
-from discreet.estimation.structure.learner import StructureLearner
+from discreet.learn.graph_files import read_graph
+from discreet.learn.structure.learner import StructureLearner
 from discreet.models import generators
 from discreet.privacy.budget import ApproxDP
 from discreet.privacy.curator import ExactCurator
@@ -140,7 +140,7 @@ def test_ctrl_c_and_a_full_disk_say_what_was_spent(survey, discreet, monkeypatch
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("discreet.estimation.structure.result.write_atomically", full)
+        patch.setattr("discreet.learn.structure.result.write_atomically", full)
         result = discreet(*ASK, *STABLE, "--min-weight", "0.5", "--ledger", "approx.db", "-o", "graph.json")
         machine = discreet(*ASK, *STABLE, "--min-weight", "0.5", "-o", "graph.json", "--json")
     assert result.code == 4 and "counts as spent" in result.err and "a -- b" in result.out
@@ -150,7 +150,7 @@ def test_ctrl_c_and_a_full_disk_say_what_was_spent(survey, discreet, monkeypatch
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("discreet.estimation.structure.stable_edges._read", interrupted)
+    monkeypatch.setattr("discreet.learn.structure.stable_edges._read", interrupted)
     result = discreet(*ASK, *STABLE, "--min-weight", "0.5", "--ledger", "approx.db", "-o", "graph.json")
     assert result.code == 130 and "counts as spent" in result.err
     assert spent(survey) == 2 and not (survey / "graph.json").exists()
@@ -160,7 +160,7 @@ def test_too_little_memory_after_the_spend_says_so(survey, discreet, monkeypatch
     def too_large(*_):
         raise MemoryError
 
-    monkeypatch.setattr("discreet.privacy.edge_tests.SpinTest.levels", too_large)
+    monkeypatch.setattr("discreet.privacy.queries.edge_tests.SpinTest.levels", too_large)
     result = discreet(*ASK, *STABLE, "--ledger", "approx.db")  # without a weight the number of records is paid first
     assert result.code == 4 and "not enough memory" in result.err and "counts as spent" in result.err
     assert spent(survey) == 1

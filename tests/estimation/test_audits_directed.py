@@ -10,10 +10,10 @@ import pytest
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
-from discreet.estimation.network_search import Dependence, SearchedNetwork
-from discreet.estimation.optimal import OptimalNetwork
-from discreet.estimation.two_stage import TwoStageNetwork
-from discreet.estimation.uniform import UniformNetwork
+from discreet.learn.networks.optimal import OptimalNetwork
+from discreet.learn.networks.search import Dependence, SearchedNetwork
+from discreet.papers.two_stage import TwoStageNetwork
+from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.query import Marginals

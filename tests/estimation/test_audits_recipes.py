@@ -10,12 +10,12 @@ import pytest
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Attribute, Domain
-from discreet.estimation.recipe import Recipe, default_recipe, learn
 from discreet.measurement import Measurement
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import PrivacyUnit
+from discreet.spec import Recipe, default_recipe, learn
 
 COLUMNS = (Attribute.categorical("a", 2), Attribute.categorical("b", 3), Attribute.categorical("c", 2))
 PLAIN = Domain(COLUMNS)

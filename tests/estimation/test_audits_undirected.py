@@ -8,10 +8,10 @@ import pytest
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
-from discreet.estimation.collective import CollectiveField
-from discreet.estimation.field_learner import FieldLearner
-from discreet.estimation.naive import NaiveField
-from discreet.estimation.noise_aware import NoiseAwareField
+from discreet.learn.fields.learner import FieldLearner
+from discreet.learn.fields.noise_aware import NoiseAwareField
+from discreet.papers.collective import CollectiveField
+from discreet.papers.naive import NaiveField
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.unit import PrivacyUnit

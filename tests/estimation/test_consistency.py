@@ -13,8 +13,8 @@ from hypothesis.extra.numpy import arrays
 
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.estimation.consistency import consistent, estimated_total, pooled
-from discreet.estimation.projection import project_simplex, project_table
+from discreet.learn.consistency import consistent, estimated_total, pooled
+from discreet.learn.projection import project_simplex, project_table
 from discreet.measurement import Measurement, Measurements, Noise
 
 DOMAIN = Domain.of({"a": 2, "b": 3, "c": 2, "d": 3})

@@ -9,12 +9,12 @@ from mrf_cases import BUDGETS, UNITS, table_of
 from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
 from discreet.domain import Domain
 from discreet.errors import CostError, InputError
-from discreet.estimation.convex import ConvexLearner
-from discreet.estimation.logistic import LogisticLearner
-from discreet.privacy import gradients, polytope
+from discreet.learn.regressions.convex import ConvexLearner
+from discreet.learn.regressions.logistic import LogisticLearner
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.polytope import LinearLoss, Loss, Polytope
+from discreet.privacy.queries import gradients, polytope
+from discreet.privacy.queries.polytope import LinearLoss, Loss, Polytope
 from discreet.privacy.unit import PrivacyUnit
 
 DOMAIN = Domain.of({"a": 3, "b": 2})

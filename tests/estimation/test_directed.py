@@ -11,15 +11,15 @@ from directed_cases import codes_table, exact, small_network, table_of
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import BudgetError, CostError, InputError, NotAReleaseError
-from discreet.estimation.families import Families, rows_from_counts
-from discreet.estimation.nonprivate import NonprivateNetwork
-from discreet.estimation.optimal import OptimalNetwork
-from discreet.estimation.shares import allocate
-from discreet.estimation.shrinkage import posterior_rows
-from discreet.estimation.uniform import UniformNetwork
 from discreet.io.native import load_model
+from discreet.learn.networks.families import Families, rows_from_counts
+from discreet.learn.networks.optimal import OptimalNetwork
+from discreet.learn.networks.shrinkage import posterior_rows
+from discreet.learn.nonprivate import NonprivateNetwork
+from discreet.learn.shares import allocate
 from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models.generators import network as random_network
+from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.calibration import noise_of, plan_noise
 from discreet.privacy.curator import Curator

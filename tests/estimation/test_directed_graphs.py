@@ -13,10 +13,10 @@ from directed_cases import codes_table, exact, table_of
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import CostError, DiscreetError, InputError
-from discreet.estimation.graph_input import parents_of, parse_arrows
-from discreet.estimation.network_search import Dependence, SearchedNetwork, chance_penalty, whole_dependence
-from discreet.estimation.nonprivate import NonprivateNetwork
-from discreet.estimation.optimal import OptimalNetwork
+from discreet.learn.graph_input import parents_of, parse_arrows
+from discreet.learn.networks.optimal import OptimalNetwork
+from discreet.learn.networks.search import Dependence, SearchedNetwork, chance_penalty, whole_dependence
+from discreet.learn.nonprivate import NonprivateNetwork
 from discreet.models import BayesianNetwork
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator

@@ -16,17 +16,17 @@ from directed_cases import codes_table, exact, small_network, table_of
 from discreet.audit import check_pair, output_law
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, InputError
-from discreet.estimation.compute_parameters import measure_nodes
-from discreet.estimation.families import Families
-from discreet.estimation.graph_input import parents_of, parse_arrows
-from discreet.estimation.network_search import Dependence, SearchedNetwork
-from discreet.estimation.nonprivate import NonprivateNetwork
-from discreet.estimation.optimal import OptimalNetwork
-from discreet.estimation.shares import allocate
-from discreet.estimation.two_stage import TwoStageNetwork
-from discreet.estimation.uniform import UniformNetwork
+from discreet.learn.graph_input import parents_of, parse_arrows
+from discreet.learn.networks.families import Families
+from discreet.learn.networks.optimal import OptimalNetwork
+from discreet.learn.networks.search import Dependence, SearchedNetwork
+from discreet.learn.nonprivate import NonprivateNetwork
+from discreet.learn.shares import allocate
 from discreet.measurement import Measurement, Measurements
 from discreet.models import BayesianNetwork
+from discreet.papers.compute_parameters import measure_nodes
+from discreet.papers.two_stage import TwoStageNetwork
+from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.query import Marginals

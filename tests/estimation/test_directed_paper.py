@@ -13,15 +13,18 @@ from hypothesis import strategies as st
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.estimation.compute_parameters import (
+from discreet.factor import Factor
+from discreet.inference.elimination import eliminate
+from discreet.learn.networks.families import Families
+from discreet.models import BayesianNetwork
+from discreet.papers.compute_parameters import (
     NodeTables,
     measure_nodes,
     mutual_consistency,
     node_tables,
     parameters,
 )
-from discreet.estimation.families import Families
-from discreet.estimation.two_stage import (
+from discreet.papers.two_stage import (
     TwoStageNetwork,
     budget_weights,
     child_derivatives,
@@ -30,10 +33,7 @@ from discreet.estimation.two_stage import (
     node_weight,
     sensitivity,
 )
-from discreet.estimation.uniform import UniformNetwork
-from discreet.factor import Factor
-from discreet.inference.elimination import eliminate
-from discreet.models import BayesianNetwork
+from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.unit import PrivacyUnit

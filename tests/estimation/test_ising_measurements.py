@@ -7,10 +7,9 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.estimation.ising_fit import spin_moments
-from discreet.estimation.ising_learner import IsingLearner, sup_error
-from discreet.estimation.recipe import Recipe, learn
-from discreet.estimation.spin_measuring import Measured, chosen_sums, monomials_of, pair_sums
+from discreet.learn.spins.ising_fit import spin_moments
+from discreet.learn.spins.ising_learner import IsingLearner, sup_error
+from discreet.learn.spins.measuring import Measured, chosen_sums, monomials_of, pair_sums
 from discreet.measurement import Measurement, Measurements
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP
@@ -18,6 +17,7 @@ from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
+from discreet.spec import Recipe, learn
 from discreet.uncertainty import coverage, noise_intervals
 
 STRATEGIES = ["one shot", "all pairs", "selected pairs"]
@@ -75,7 +75,7 @@ def test_public_size_is_no_noise(chain):
 
 def test_moments_of_a_model_by_both_ways(monkeypatch, chain):
     exact = spin_moments(chain.A, chain.theta)
-    monkeypatch.setattr("discreet.estimation.ising_fit.MOST_COLUMNS", 4)
+    monkeypatch.setattr("discreet.learn.spins.ising_fit.MOST_COLUMNS", 4)
     chains = spin_moments(chain.A, chain.theta, 0)
     assert np.abs(exact[0] - chains[0]).max() < 0.02
     off = ~np.eye(10, dtype=bool)

@@ -9,14 +9,14 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.estimation import frank_wolfe
-from discreet.estimation.ising_learner import IsingLearner, sup_error
+from discreet.learn.regressions import frank_wolfe
+from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from discreet.models import generators
-from discreet.privacy import gradients
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.gradients import UNITS as PER_UNIT
-from discreet.privacy.gradients import SpinGradients, SteepestVertex
+from discreet.privacy.queries import gradients
+from discreet.privacy.queries.gradients import UNITS as PER_UNIT
+from discreet.privacy.queries.gradients import SpinGradients, SteepestVertex
 from discreet.privacy.unit import PrivacyUnit
 
 

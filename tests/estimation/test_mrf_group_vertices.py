@@ -9,14 +9,14 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
 from discreet.domain import Domain
 from discreet.errors import CostError, InputError
-from discreet.estimation.frank_wolfe import init, step
-from discreet.estimation.pairwise_learner import PairwiseLearner
+from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.regressions.frank_wolfe import init, step
 from discreet.measurement import Measurements
 from discreet.models import generators
-from discreet.privacy import gradients, group_vertices
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.group_vertices import GroupedLevelGradients, SteepestGroup
+from discreet.privacy.queries import gradients, group_vertices
+from discreet.privacy.queries.group_vertices import GroupedLevelGradients, SteepestGroup
 from discreet.privacy.unit import PrivacyUnit
 from discreet.uncertainty import noise_intervals
 

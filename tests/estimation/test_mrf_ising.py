@@ -7,12 +7,13 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import InputError, NotAReleaseError
-from discreet.estimation import ising_fit, spin_measuring
-from discreet.estimation.enumeration import ParityFamily, walsh_hadamard
-from discreet.estimation.ising_fit import bethe_couplings, fit_support, project_width, significant_pairs
-from discreet.estimation.ising_learner import IsingLearner, sup_error
-from discreet.estimation.spin_moments import SpinMoments
 from discreet.inference.spins import SpinChains, colour_classes
+from discreet.learn.spins import ising_fit
+from discreet.learn.spins import measuring as spin_measuring
+from discreet.learn.spins.enumeration import ParityFamily, walsh_hadamard
+from discreet.learn.spins.ising_fit import bethe_couplings, fit_support, project_width, significant_pairs
+from discreet.learn.spins.ising_learner import IsingLearner, sup_error
+from discreet.learn.spins.moments import SpinMoments
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
@@ -198,7 +199,7 @@ def test_audit_selected_pairs(unit, budget):
 
 
 def test_audit_catches_a_sensitivity_that_is_too_small(monkeypatch):
-    from discreet.privacy.parities import ParitySums
+    from discreet.privacy.queries.parities import ParitySums
     from discreet.privacy.unit import Sensitivity
 
     monkeypatch.setattr(ParitySums, "row_sensitivity", lambda self, relation: (Sensitivity(1, 1, 1, 1),))

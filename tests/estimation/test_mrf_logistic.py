@@ -7,11 +7,11 @@ from mrf_cases import BUDGETS, UNITS, table_of
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.estimation.logistic import LogisticLearner
+from discreet.learn.regressions.logistic import LogisticLearner
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator
-from discreet.privacy.gradients import SteepestVertex
-from discreet.privacy.value_gradients import ValueGradients
+from discreet.privacy.queries.gradients import SteepestVertex
+from discreet.privacy.queries.value_gradients import ValueGradients
 
 DOMAIN = Domain.of({"a": 5, "b": 3, "y": 2})
 VALUES = {"a": [-2, -1, 0, 1, 2], "b": [-2, 0, 2]}
@@ -129,7 +129,7 @@ def test_table_of_slopes_never_rises(monkeypatch):
     """Were the exponential off in its last bit, the largest term would still be the first: the table is made so."""
     honest = np.exp
     wobble = lambda x: honest(x) * (1 + 1e-3 * np.cos(1e6 * np.asarray(x)))  # noqa: E731
-    monkeypatch.setattr("discreet.privacy.gradients.np.exp", wobble)
+    monkeypatch.setattr("discreet.privacy.queries.gradients.np.exp", wobble)
     gradients = ValueGradients(DOMAIN, "y", VALUES, 2, np.array([[40, -30, 10]]), 1e-4)
     table = gradients._table[0]
     assert (np.diff(table) <= 0).all() and gradients.largest_terms()[0] == table[0] * 2

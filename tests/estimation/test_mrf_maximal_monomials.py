@@ -7,16 +7,16 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import CostError, InputError
-from discreet.estimation.binary_frank_wolfe import averaged_derivatives, features_of, maximal_first
-from discreet.estimation.binary_learner import BinaryMRFLearner
-from discreet.estimation.frank_wolfe import State
-from discreet.estimation.release.workload import Parities
+from discreet.learn.query_release.workload import Parities
+from discreet.learn.regressions.binary import averaged_derivatives, features_of, maximal_first
+from discreet.learn.regressions.frank_wolfe import State
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
 from discreet.measurement import Measurements
 from discreet.models import generators
 from discreet.models.polynomial import Polynomial
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.residuals import SignedResiduals
+from discreet.privacy.queries.residuals import SignedResiduals
 from discreet.uncertainty import noise_intervals
 
 BINARY = Domain.of({"a": 2, "b": 2, "c": 2})
@@ -153,7 +153,7 @@ def test_many_columns_on_a_tree(relation):
 
 
 def test_many_columns_on_chains(monkeypatch):
-    from discreet.estimation import parity_moments
+    from discreet.learn.spins import parity_moments
 
     monkeypatch.setattr(parity_moments, "TREE_CELLS", 1)
     model = field_of(22, 2)

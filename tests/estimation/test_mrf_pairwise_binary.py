@@ -9,12 +9,12 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import InputError, NotAReleaseError
-from discreet.estimation.binary_learner import BinaryMRFLearner
-from discreet.estimation.pairwise_learner import PairwiseLearner, contrasts
+from discreet.learn.fields.pairwise import PairwiseLearner, contrasts
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.gradients import LevelGradients, SteepestVertex
+from discreet.privacy.queries.gradients import LevelGradients, SteepestVertex
 
 MIXED = Domain.of({"a": 2, "b": 3, "c": 2})
 BINARY = Domain.of({"a": 2, "b": 2, "c": 2})
@@ -192,7 +192,7 @@ def test_binary_audit(unit, budget, method):
 
 
 def test_binary_audit_catches_an_understated_sensitivity(monkeypatch):
-    from discreet.privacy.parities import ParitySums
+    from discreet.privacy.queries.parities import ParitySums
     from discreet.privacy.unit import Sensitivity
 
     monkeypatch.setattr(ParitySums, "row_sensitivity", lambda self, relation: (Sensitivity(2, 4, 2, 1),))

@@ -10,7 +10,8 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
 from discreet.domain import Domain
 from discreet.errors import CostError, InputError
-from discreet.estimation.release import (
+from discreet.inference.best_record import Best
+from discreet.learn.query_release import (
     AnnealedSearch,
     IntegerProgram,
     Parities,
@@ -19,12 +20,11 @@ from discreet.estimation.release import (
     release_multiplicative_weights,
     release_perturbed_leader,
 )
-from discreet.inference.best_record import Best
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.parities import ParitySums, all_monomials
-from discreet.privacy.residuals import SignedResiduals
+from discreet.privacy.queries.parities import ParitySums, all_monomials
+from discreet.privacy.queries.residuals import SignedResiduals
 from discreet.privacy.unit import PrivacyUnit
 
 MIXED = Domain.of({"a": 2, "b": 3, "c": 2})

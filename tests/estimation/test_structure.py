@@ -15,20 +15,20 @@ from mrf_cases import sampled, table_of
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import BudgetError, CostError, InputError
-from discreet.estimation.binary_learner import BinaryMRFLearner
-from discreet.estimation.ising_learner import IsingLearner
-from discreet.estimation.pairwise_learner import PairwiseLearner
-from discreet.estimation.structure.base_learners import SparseLogistic, Sparsitron, project_ball
-from discreet.estimation.structure.learner import StructureLearner
-from discreet.estimation.structure.result import maximal
-from discreet.estimation.structure.selected_edges import SelectedEdges
-from discreet.estimation.structure.stable_edges import StableEdges, records_needed, threshold_for_size
-from discreet.estimation.structure.stable_mode import StableMode, blocks_for
-from discreet.estimation.structure.thresholded import ThresholdedParameters
+from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
+from discreet.learn.spins.ising_learner import IsingLearner
+from discreet.learn.structure.base_learners import SparseLogistic, Sparsitron, project_ball
+from discreet.learn.structure.learner import StructureLearner
+from discreet.learn.structure.result import maximal
+from discreet.learn.structure.selected_edges import SelectedEdges
+from discreet.learn.structure.stable_edges import StableEdges, records_needed, threshold_for_size
+from discreet.learn.structure.stable_mode import StableMode, blocks_for
+from discreet.learn.structure.thresholded import ThresholdedParameters
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.edge_tests import CorrelationTest
+from discreet.privacy.queries.edge_tests import CorrelationTest
 from discreet.privacy.unit import PrivacyUnit
 
 UNITS = {
@@ -284,7 +284,7 @@ NINE = Domain.of({f"x{i}": 2 for i in range(9)})
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("budget", [ZCDP(0.1), PureDP(1)], ids=["zcdp", "pure"])
 def test_rounds_of_selection_pass_replay(unit, budget, monkeypatch):
-    from discreet.estimation.structure import selected_edges
+    from discreet.learn.structure import selected_edges
 
     monkeypatch.setattr(selected_edges, "_measures_all", lambda columns, budget: False)
     findings = audit_replay(SelectedEdges(0.5).fit, NINE, UNITS[unit], budget, count=8)
@@ -310,7 +310,7 @@ def test_planted_bugs_are_caught(monkeypatch):
 
     assert failures(audit_replay(exact_size, THREE, UNITS["add-remove"], ROOMY, count=20))
 
-    from discreet.privacy import edge_tests
+    from discreet.privacy.queries import edge_tests
 
     right = edge_tests.moved_by
     monkeypatch.setattr(edge_tests, "moved_by", lambda unit, one, tau: right(unit, one, tau) // unit.max_rows)

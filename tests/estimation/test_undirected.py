@@ -11,16 +11,16 @@ import pytest
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import InputError, NotAReleaseError
-from discreet.estimation.baselines import NonprivateField, random_field
-from discreet.estimation.collective import CollectiveField, NoisyTables, dual_step, nlbp
-from discreet.estimation.field_learner import FieldLearner, covering, maximal
-from discreet.estimation.likelihood import Field
-from discreet.estimation.naive import NaiveField
-from discreet.estimation.noise_aware import NoiseAwareField, _curvature_squared, _Problem
-from discreet.estimation.output_perturbation import OutputPerturbation
+from discreet.learn.baselines import NonprivateField, random_field
+from discreet.learn.fields.learner import FieldLearner, covering, maximal
+from discreet.learn.fields.likelihood import Field
+from discreet.learn.fields.noise_aware import NoiseAwareField, _curvature_squared, _Problem
 from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import generators
 from discreet.models.markov import MarkovRandomField
+from discreet.papers.collective import CollectiveField, NoisyTables, dual_step, nlbp
+from discreet.papers.naive import NaiveField
+from discreet.papers.output_perturbation import OutputPerturbation
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit

@@ -13,7 +13,7 @@ import pytest
 from discreet.audit.replay import replay_pair
 from discreet.domain import Attribute
 from discreet.errors import InputError
-from discreet.estimation.chains import STEPS, UNITS, ChainLearner, MarkovChain, ScaledSteps
+from discreet.papers.chains import STEPS, UNITS, ChainLearner, MarkovChain, ScaledSteps
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import CellSums, Marginals

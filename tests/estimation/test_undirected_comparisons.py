@@ -11,14 +11,14 @@ import pytest
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import BudgetError, InputError
-from discreet.estimation.likelihood import Field
-from discreet.estimation.output_perturbation import GRID, OutputPerturbation, PenalisedFit
-from discreet.estimation.psgd import UNITS, ClippedGradients, PrivateDescent
+from discreet.learn.fields.likelihood import Field
 from discreet.models import generators
 from discreet.models.markov import MarkovRandomField
+from discreet.papers.output_perturbation import GRID, OutputPerturbation, PenalisedFit
+from discreet.papers.psgd import UNITS, ClippedGradients, PrivateDescent
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.descent import noise_multiplier, sampled_rounds
+from discreet.privacy.queries.descent import noise_multiplier, sampled_rounds
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 

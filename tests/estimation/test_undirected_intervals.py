@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.estimation.noise_aware import NoiseAwareField
+from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.measurement import Measurements, Noise
 from discreet.models import generators
 from discreet.privacy.budget import PureDP

@@ -13,7 +13,7 @@ from discreet import Curator, Domain, Marginals, PureDP, encode
 from discreet.domain import Attribute
 from discreet.estimators.base import as_codes, as_numbers
 from discreet.privacy.curator import ExactCurator
-from discreet.privacy.likelihood import LogLikelihood
+from discreet.privacy.queries.likelihood import LogLikelihood
 from discreet.tables.encode import digest_of
 
 ODD = [None, "?", [1], np.nan, 10**400, np.datetime64("2020-01-01"), object(), b"\xff", 1j]

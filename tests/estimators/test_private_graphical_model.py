@@ -11,10 +11,10 @@ from sklearn.utils.estimator_checks import check_estimator
 from discreet import ZCDP, Curator, Ledger, PrivacyUnit, PureDP, encode, networks
 from discreet.audit import audit_replay, failures
 from discreet.errors import BudgetError, DiscreetError
-from discreet.estimation.held_out import held_out_log_likelihood, measure_log_likelihood
 from discreet.estimators import PrivateGraphicalModel, PrivateLogisticRegression
 from discreet.estimators.base import PrivacyWarning
-from discreet.privacy.likelihood import LogLikelihood
+from discreet.learn.held_out import held_out_log_likelihood, measure_log_likelihood
+from discreet.privacy.queries.likelihood import LogLikelihood
 
 # What scikit-learn wants and privacy forbids, with the reason.
 EXCEPTIONS = {

@@ -7,8 +7,8 @@ import pytest
 
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.privacy import parities
-from discreet.privacy.parities import ParityResiduals, ParitySums, all_monomials, most_odd
+from discreet.privacy.queries import parities
+from discreet.privacy.queries.parities import ParityResiduals, ParitySums, all_monomials, most_odd
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 

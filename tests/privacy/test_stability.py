@@ -16,13 +16,13 @@ from discreet.domain import Domain
 from discreet.errors import BudgetError, InputError
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.edge_tests import CorrelationTest, DependenceTest, SpinTest, TripleSums
 from discreet.privacy.levels import distance_of, level_of
 from discreet.privacy.mechanisms import SecureGateway, stability_threshold
+from discreet.privacy.queries.edge_tests import CorrelationTest, DependenceTest, SpinTest, TripleSums
+from discreet.privacy.queries.value_gradients import LinearGradients
 from discreet.privacy.query import Marginals
 from discreet.privacy.stability import StabilityTest
 from discreet.privacy.unit import PrivacyUnit
-from discreet.privacy.value_gradients import LinearGradients
 from discreet.progress import listening
 from discreet.tables.memory import MemoryTable
 
@@ -89,7 +89,7 @@ def test_the_bound_of_four_is_nearly_attained():
     sums = [
         table_of(r, THREE).sum(DependenceTest(THREE, [0.5] * 3).query) for r in (rows, np.vstack([rows, [0, 0, 0]]))
     ]
-    from discreet.privacy.edge_tests import GRID, _dependence
+    from discreet.privacy.queries.edge_tests import GRID, _dependence
 
     assert 3.99 < (_dependence(sums[1][0]) - _dependence(sums[0][0])) / GRID <= 4
     assert levels(test, rows, THREE).max() < 0  # constant columns: no edges
@@ -171,7 +171,7 @@ def levels_without_shortcuts(rows, tau, unit, enough=10**9):
 def test_what_is_left_out_changes_no_level(monkeypatch):
     """Only what can matter is computed of dependences given two columns; against the definition, on tables with strong
     common causes (where it matters) and on others, and with passes of few pairs at a time."""
-    from discreet.privacy import edge_tests, two_columns
+    from discreet.privacy.queries import edge_tests, two_columns
 
     monkeypatch.setattr(two_columns, "_AT_ONCE", 3)
     monkeypatch.setattr(two_columns, "_IN_CACHE", 2)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.domain import Attribute, Domain
-from discreet.privacy.gradients import LevelGradients, SpinGradients
+from discreet.privacy.queries.gradients import LevelGradients, SpinGradients
 
 KEY = bytes(range(16))
 

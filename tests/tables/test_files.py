@@ -23,7 +23,7 @@ from discreet.audit import audit_replay, failures
 from discreet.domain import Attribute, Domain
 from discreet.encoding import encode_column
 from discreet.errors import DiscreetError, EngineError, FileFormatError, InputError
-from discreet.estimation.optimal import OptimalNetwork
+from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.progress import listening
 from discreet.tables import blocks, coins
 from discreet.tables.arrow import encode_arrow

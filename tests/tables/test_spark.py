@@ -22,11 +22,11 @@ from discreet import Curator, Marginals, NoiseAwareField, OptimalNetwork, Privac
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import EngineError, InputError
-from discreet.estimation.binary_learner import BinaryMRFLearner
-from discreet.estimation.ising_learner import IsingLearner
-from discreet.estimation.logistic import LogisticLearner
-from discreet.estimation.pairwise_learner import PairwiseLearner
-from discreet.estimation.two_stage import TwoStageNetwork
+from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.regressions.logistic import LogisticLearner
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
+from discreet.learn.spins.ising_learner import IsingLearner
+from discreet.papers.two_stage import TwoStageNetwork
 from discreet.privacy.budget import ZCDP
 from discreet.progress import listening
 

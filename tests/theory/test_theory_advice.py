@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InputError
-from discreet.theory import advise, lower
-from discreet.theory.calibration import CALIBRATIONS, FEWEST_IF_CROWDED, calibrated, family_factor
+from discreet.papers.theory import advise, lower
+from discreet.papers.theory.calibration import CALIBRATIONS, FEWEST_IF_CROWDED, calibrated, family_factor
 
 ASKED = {"p": 64, "edge_weight": 0.35, "epsilon": 1.0, "delta": 1e-6}
 

@@ -10,8 +10,18 @@ import numpy as np
 import pytest
 
 from discreet.errors import InputError
-from discreet.theory import composition, frank_wolfe, hard_instances, items, lemmas, lower, packing, stability, upper
-from discreet.theory.bound import Bound, readable
+from discreet.papers.theory import (
+    composition,
+    frank_wolfe,
+    hard_instances,
+    items,
+    lemmas,
+    lower,
+    packing,
+    stability,
+    upper,
+)
+from discreet.papers.theory.bound import Bound, readable
 
 HERE = {"items": items, "upper": upper, "lower": lower, "lemmas": lemmas, "packing": packing,
         "composition": composition, "frank_wolfe": frank_wolfe, "stability": stability}  # fmt: skip

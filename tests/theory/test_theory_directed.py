@@ -9,16 +9,13 @@ from hypothesis import strategies as st
 
 from discreet import networks
 from discreet.domain import Domain
-from discreet.estimation.nonprivate import NonprivateNetwork
-from discreet.estimation.optimal import OptimalNetwork
 from discreet.factor import Factor
 from discreet.inference.elimination import eliminate
+from discreet.learn.networks.optimal import OptimalNetwork
+from discreet.learn.nonprivate import NonprivateNetwork
 from discreet.models import BayesianNetwork
 from discreet.models.generators import network as random_network
-from discreet.privacy.budget import PureDP
-from discreet.privacy.curator import Curator, ExactCurator
-from discreet.tables.memory import MemoryTable
-from discreet.theory.directed import (
+from discreet.papers.theory.directed import (
     eta_of,
     is_conditional,
     lower_bound,
@@ -28,6 +25,9 @@ from discreet.theory.directed import (
     treewidth,
     upper_bound,
 )
+from discreet.privacy.budget import PureDP
+from discreet.privacy.curator import Curator, ExactCurator
+from discreet.tables.memory import MemoryTable
 
 
 def _xy(x: list[float], y: list[float]) -> BayesianNetwork:

@@ -6,12 +6,12 @@ from scipy.optimize import minimize
 
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.estimation.logistic import LogisticLearner
+from discreet.learn.regressions.logistic import LogisticLearner
+from discreet.papers.theory.frank_wolfe import _descent, corollary_3_4, lemma_3_3, paper_rate, theorem_3_6
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
-from discreet.theory.frank_wolfe import _descent, corollary_3_4, lemma_3_3, paper_rate, theorem_3_6
 
 FEATURES, RADIUS = 20, 3.0
 DOMAIN = Domain.of({**{f"x{i}": 2 for i in range(FEATURES)}, "y": 2})

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from discreet.errors import InputError
-from discreet.theory import composition, lemmas, packing, stability
+from discreet.papers.theory import composition, lemmas, packing, stability
 
 
 def sigma(x):

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.errors import InputError
 from discreet.models import generators
-from discreet.theory import polynomials, upper
+from discreet.papers.theory import polynomials, upper
 
 STATES = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
 

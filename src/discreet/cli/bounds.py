@@ -48,7 +48,7 @@ def bounds(
       discreet bounds --p 64 --edge-weight 0.35 --epsilon 1 --delta 1e-6
       discreet bounds --p 20 --k 3 --edge-weight 0.5 --rho 0.1 --n 10000 --json
     """
-    from ..theory import advise
+    from ..papers.theory import advise
 
     if p is None or edge_weight is None:
         missing = "--p (how many columns)" if p is None else "--edge-weight (the least weight of an edge)"

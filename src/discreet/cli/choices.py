@@ -15,9 +15,9 @@ from .failures import WrongUse
 
 if TYPE_CHECKING:
     from ..domain import Domain
-    from ..estimation.recipe import Recipe
     from ..privacy.budget import Budget
     from ..privacy.unit import PrivacyUnit
+    from ..spec import Recipe
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Choices:
 
     def recipe(self, domain: Domain) -> Recipe:
         """The learner: as told, and otherwise chosen by public quantities."""
-        from ..estimation.graph_files import read_cliques, read_graph
-        from ..estimation.recipe import Recipe, default_recipe, method_of
+        from ..learn.graph_files import read_cliques, read_graph
+        from ..spec import Recipe, default_recipe, method_of
 
         if self.graph is not None and self.cliques:
             raise WrongUse("the structure is given twice, as --graph and as --cliques; keep one of them")

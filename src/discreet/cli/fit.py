@@ -168,9 +168,9 @@ def _line(words: dict[str, Any]) -> dict[str, Any]:
 
 def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
     """Open the rows, learn, save. Whatever comes after the spend is said with what was spent."""
-    from ..estimation.recipe import learn
     from ..privacy.curator import Curator
     from ..release import Release
+    from ..spec import learn
 
     choices = prepared.choices
     curator: Curator | None = None
@@ -210,9 +210,9 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
 
 
 def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | None, *, as_json: bool) -> None:
-    from ..estimation.recipe import FAMILIES
     from ..io.atomic import write_atomically
     from ..report.card import card_yaml
+    from ..spec import FAMILIES
     from . import views
 
     if card is not None:
@@ -246,8 +246,8 @@ def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | 
 
 def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
     """Seeded noise. It protects nobody, so nothing of it is saved, charged or called a release."""
-    from ..estimation.recipe import learn
     from ..research import ResearchCurator
+    from ..spec import learn
 
     choices = prepared.choices
     for name in ("output", "ledger"):

@@ -69,7 +69,7 @@ def measure(
       discreet measure visits.csv --schema schema.toml --table ward \\
           --rho 0.1 --unit-column patient --max-rows 5 --ledger ledger.db
     """
-    from ..estimation.zeros import without_impossible
+    from ..learn.zeros import without_impossible
     from ..privacy.calibration import plan_noise
     from ..privacy.query import Marginals
     from ..schema import load_schema

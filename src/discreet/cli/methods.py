@@ -6,8 +6,8 @@ from .console import say, say_json, say_table
 
 
 def say_methods(*, as_json: bool) -> None:
-    from ..estimation.recipe import FAMILIES, METHODS
-    from ..estimation.recipe_options import OPTIONS
+    from ..learn.option_words import OPTIONS
+    from ..spec import FAMILIES, METHODS
 
     if as_json:
         keys = ("family", "name", "needs", "summary")
@@ -25,7 +25,7 @@ def say_methods(*, as_json: bool) -> None:
 
 def _where(option: str) -> str:
     """The methods that have an option: a family alone stands for all of its methods."""
-    from ..estimation.recipe import FAMILIES, METHODS
+    from ..spec import FAMILIES, METHODS
 
     out = []
     for family in FAMILIES:

@@ -13,11 +13,11 @@ from .failures import WrongUse
 
 if TYPE_CHECKING:
     from ..domain import Domain
-    from ..estimation.plan import Plan
-    from ..estimation.recipe import Recipe
+    from ..learn.procedure import Plan
     from ..measurement import Measurement
     from ..privacy.budget import Budget
     from ..privacy.unit import PrivacyUnit
+    from ..spec import Recipe
 
 TYPICAL_WEIGHT = 0.35  # of an edge, when nothing is said: that of the papers' experiments
 
@@ -79,7 +79,7 @@ def _public_size(choices: Choices, totals: tuple[Measurement, ...]) -> int | Non
 
 
 def show_plan(prepared: Prepared, *, as_json: bool) -> None:
-    from ..estimation.forecasts import cost_forecast
+    from ..forecasts import cost_forecast
 
     forecast = cost_forecast(prepared.recipe, prepared.domain, prepared.plan)
     if as_json:
@@ -105,8 +105,8 @@ def show_plan(prepared: Prepared, *, as_json: bool) -> None:
 
 def _bounds(prepared: Prepared) -> list[str]:
     """For Markov random fields: how many records the graph and the parameters would need, from experience."""
+    from ..papers.theory import advise
     from ..privacy.budget import ZCDP, ApproxDP
-    from ..theory import advise
 
     family, budget = prepared.recipe.family, prepared.budget
     if family not in ("ising", "pairwise", "binary") or len(prepared.domain) < 2:

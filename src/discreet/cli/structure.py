@@ -16,9 +16,9 @@ from .failures import Interrupted, WrongUse
 from .money import after_the_spend, open_ledger, remark_before, what_was_spent
 
 if TYPE_CHECKING:
-    from ..estimation.plan import Plan
-    from ..estimation.structure.learner import StructureLearner
-    from ..estimation.structure.result import StructureResult
+    from ..learn.procedure import Plan
+    from ..learn.structure.learner import StructureLearner
+    from ..learn.structure.result import StructureResult
     from ..privacy.budget import Budget
     from ..privacy.curator import Curator
     from ..privacy.ledger import Ledger
@@ -75,7 +75,7 @@ def structure(
       discreet fit survey.csv --schema schema.toml --epsilon 1 \\
           --graph graph.json
     """
-    from ..estimation.structure.learner import StructureLearner
+    from ..learn.structure.learner import StructureLearner
     from ..privacy.curator import Curator
     from ..schema import load_schema
 

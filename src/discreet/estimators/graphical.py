@@ -14,16 +14,16 @@ from sklearn.utils.validation import check_is_fitted  # type: ignore[import-unty
 from ..domain import Attribute, Domain
 from ..encoding import columns_of
 from ..errors import InputError
-from ..estimation.graph_files import read_graph
-from ..estimation.held_out import held_out_log_likelihood
-from ..estimation.plan import Plan
-from ..estimation.recipe import Recipe, default_recipe, learn, method_of, network_recipe
+from ..learn.graph_files import read_graph
+from ..learn.held_out import held_out_log_likelihood
+from ..learn.procedure import Plan
 from ..models.records import RandomState, Records
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator
 from ..privacy.ledger import Ledger
 from ..privacy.unit import PrivacyUnit
 from ..release import Release
+from ..spec import Recipe, default_recipe, learn, method_of, network_recipe
 from ..tables.encode import encode
 from .base import PrivateEstimator, as_budget, known_arguments
 

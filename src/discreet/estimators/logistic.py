@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted  # type: ignore[import-unty
 
 from ..domain import Attribute, Domain
 from ..errors import InputError
-from ..estimation.frank_wolfe import Variant
-from ..estimation.logistic import LogisticLearner
-from ..estimation.plan import Plan
+from ..learn.procedure import Plan
+from ..learn.regressions.frank_wolfe import Variant
+from ..learn.regressions.logistic import LogisticLearner
 from ..privacy.budget import Budget
 from ..privacy.ledger import Ledger
+from ..privacy.queries.value_gradients import LARGEST_RESOLUTION
 from ..privacy.unit import PrivacyUnit
-from ..privacy.value_gradients import LARGEST_RESOLUTION
 from ..tables.memory import MemoryTable
 from .base import PrivateEstimator, as_budget, as_codes, known_arguments
 
@@ -32,8 +32,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     public classes is left out. Only the form of X and y (columns, types) is refused.
 
     Guarantee: the budget, for one row (or as ``unit`` says) under add-remove or replace-one. Encoding is record by
-    record with public rules; the rest is :class:`discreet.estimation.logistic.LogisticLearner` ([001] Algorithm 1 and
-    Corollary 3.4).
+    record with public rules; the rest is :class:`discreet.learn.regressions.logistic.LogisticLearner` ([001]
+    Algorithm 1 and Corollary 3.4).
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     unit, ledger, public_size:
         As for :class:`discreet.Curator`; units are rows.
     variant, steps:
-        See :mod:`discreet.estimation.frank_wolfe`.
+        See :mod:`discreet.learn.regressions.frank_wolfe`.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """The data player of a query-release game: records that maximise what was asked for so far, plus a random perturbation.
 
-Public: it sees which queries were selected, never a row. See :mod:`discreet.estimation.release.leader`.
+Public: it sees which queries were selected, never a row. See :mod:`discreet.learn.query_release.leader`.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from .._version import __version__
 from ..errors import counted
-from ..estimation.zeros import impossible_cells
 from ..io.atomic import write_atomically
 from ..language import quoted
+from ..learn.zeros import impossible_cells
 from ..measurement import Measurements
 from ..models.base import Model
 from ..privacy.budget import Budget

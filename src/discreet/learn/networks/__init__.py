@@ -1,0 +1,1 @@
+"""Bayesian networks: a column with its parents, table by table."""

@@ -1,0 +1,176 @@
+"""Families: a column with its parents. What must be measured to fit a Bayesian network, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...domain import Clique, Domain
+from ...errors import CostError, InputError, counted
+from ...graph import count_text, maximal_cliques
+from ...measurement import Measurement, Measurements
+from ...models.bayesian import BayesianNetwork
+from ..checks import TooLarge, check_limits
+from ..error_curve import mean_absolute
+from ..graph_input import Graph, Parents, parents_of
+from ..procedure import HOPELESS
+
+Array = NDArray[np.float64]
+LARGEST_FAMILY = 1_000_000
+"""Cells of one table. Noise for a million cells takes some ten seconds, and more is hardly ever worth measuring."""
+
+
+@dataclass(frozen=True)
+class Families:
+    """The graph of a network over a domain, and its tables."""
+
+    domain: Domain
+    parents: Mapping[str, tuple[str, ...]]
+    drawn: Mapping[str, tuple[str, ...]] | None = None  # the parents in the user's graph, where some were left out
+
+    @classmethod
+    def of(
+        cls, domain: Domain, graph: Graph, *, largest: int = LARGEST_FAMILY, too_large: TooLarge = "refuse"
+    ) -> Families:
+        """Check the graph against the domain, and its largest family against a limit.
+
+        ``too_large="coarsen"`` leaves out parents of too large a family, those with most levels first (so that as many
+        as possible stay), and says so.
+        """
+        check_limits(largest, too_large)
+        drawn = parents_of(graph, domain)
+        parents = dict(drawn)
+        for child in domain:
+            while domain.size((*parents[child], child)) > largest:
+                if too_large == "refuse" or not parents[child]:
+                    raise _refusal(domain, child, parents, largest)
+                parents[child] = _without_widest(domain, parents[child])
+        return cls(domain, parents, drawn)
+
+    def coarser(self, cliques: Iterable[Clique]) -> Families:
+        """One parent less, the one with most levels, for every family that is one of these."""
+        wanted = set(cliques)
+        parents = {
+            n: _without_widest(self.domain, above) if above and self.cliques[n] in wanted else above
+            for n, above in self.parents.items()
+        }
+        return Families(self.domain, parents, self.drawn)
+
+    def within(self, cliques: Iterable[Clique]) -> Families:
+        """Each family of the graph as it was drawn, cut down to the largest part that one of these tables holds."""
+        sets = [frozenset(c) for c in cliques]
+        parents = {}
+        for child, above in (self.drawn or self.parents).items():
+            parts: list[list[str]] = [[n for n in above if n in s] for s in sets if child in s]
+            if not parts:
+                raise InputError(f"no table that holds {child!r} was measured")
+            _, best = max((self._rank(part), i) for i, part in enumerate(reversed(parts)))
+            parents[child] = tuple(parts[-1 - best])
+        return Families(self.domain, parents, self.drawn)
+
+    def _rank(self, parents: list[str]) -> tuple[int, int]:
+        return len(parents), self.domain.size(parents)
+
+    @cached_property
+    def dropped(self) -> tuple[tuple[str, str], ...]:
+        """Edges that were left out because the family was too large."""
+        return tuple((a, n) for n, above in (self.drawn or {}).items() for a in above if a not in self.parents[n])
+
+    @cached_property
+    def cliques(self) -> dict[str, Clique]:
+        """The family of each column, as a clique."""
+        return {name: self.domain.clique((*self.parents[name], name)) for name in self.domain}
+
+    @cached_property
+    def maximal(self) -> tuple[Clique, ...]:
+        """Families that lie in no other: all others, and all tables of parents, are sums of these."""
+        return maximal_cliques(tuple(dict.fromkeys(self.cliques.values())))
+
+    def table(self, name: str, clique: Clique, values: Array) -> Array:
+        """The family of ``name`` out of a table that contains it: parents first in their order, the column last."""
+        wanted = (*self.parents[name], name)
+        away = tuple(i for i, n in enumerate(clique) if n not in wanted)
+        kept = [n for n in clique if n in wanted]
+        return np.transpose(values.sum(axis=away), [kept.index(n) for n in wanted])
+
+    def homes(self, variances: Mapping[Clique, float]) -> dict[str, Clique]:
+        """For each column the measured table that tells its family with the least noise."""
+        out = {}
+        for name, family in self.cliques.items():
+            holding = [c for c in variances if set(family) <= set(c)]
+            if not holding:
+                raise InputError(f"no table that holds the family {family} of {name!r} was measured")
+            cells = self.domain.size(family)
+            out[name] = min(holding, key=lambda c: (variances[c] * (self.domain.size(c) / cells), len(c)))
+        return out
+
+    def network(self, tables: Mapping[str, Array], card: Mapping[str, Any] | None = None) -> BayesianNetwork:
+        return BayesianNetwork(self.domain, dict(self.parents), dict(tables), card)
+
+    def notes(self) -> tuple[str, ...]:
+        if not self.dropped:
+            return ()
+        cut = dict.fromkeys(child for _, child in self.dropped)
+        parts = [
+            f"{child} loses {', '.join(a for a, c in self.dropped if c == child)} (from "
+            f"{count_text(self.domain.size((*(self.drawn or {})[child], child)))} to "
+            f"{counted(self.domain.size((*self.parents[child], child)), 'cell')})"
+            for child in cut
+        ]
+        return (f"Too large for the data, so parents are left out, the widest first: {'; '.join(parts)}.",)
+
+
+def _without_widest(domain: Domain, parents: tuple[str, ...]) -> tuple[str, ...]:
+    widest = max(parents, key=lambda name: domain[name].size)
+    return tuple(name for name in parents if name != widest)
+
+
+def _refusal(domain: Domain, child: str, parents: Parents, largest: int) -> CostError:
+    family = (*parents[child], child)
+    levels = " × ".join(f"{n} ({domain[n].size})" for n in family)
+    return CostError(
+        f"the family of {child!r} has {count_text(domain.size(family))} cells ({levels}), more than the limit of "
+        f"{count_text(largest)}; give it fewer parents, coarsen its largest columns in the schema, have "
+        "parents left out with too_large='coarsen', or raise the limit with largest=…"
+    )
+
+
+def rows_from_counts(table: Array, fallback: Array | None = None) -> Array:
+    """Conditional rows of a non-negative table (the column last).
+
+    An empty row says nothing about its column: it gets the column's overall distribution (``fallback``; by default
+    that of the table itself), and the uniform one when the whole table is empty.
+    """
+    if fallback is None:
+        whole = table.reshape(-1, table.shape[-1]).sum(axis=0)
+        fallback = whole / whole.sum() if whole.sum() > 0 else np.full(table.shape[-1], 1 / table.shape[-1])
+    total = table.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, table / np.where(total > 0, total, 1.0), fallback)
+
+
+def card_of(
+    method: str, families: Families, measured: Measurements, records: float | None = None, **more: Any
+) -> dict[str, Any]:
+    """The statement of the curator with what the learner adds. ``records``: how many there are as far as the noisy
+    tables tell; where noise outweighs all of them the card says so, and every answer of the model."""
+    card: dict[str, Any] = {**measured.release, "method": method, **more}
+    if not measured.is_release:
+        card["origin"] = next((m.origin for m in measured if m.origin not in ("release", "public")), "research")
+    noisy = [m for m in measured if m.noise.variance]
+    card["noise"] = sorted({m.noise.kind for m in noisy or measured})
+    if families.dropped:
+        card["dropped_edges"] = [list(e) for e in families.dropped]
+    if records is not None and noisy and all(_expected_error(m) >= HOPELESS * records for m in noisy):
+        card["caution"] = (
+            "noise only: in every table the noise outweighs the records, so this says next to nothing about the data"
+        )
+    return card
+
+
+def _expected_error(m: Measurement) -> float:
+    return m.counts.size * mean_absolute(m.noise) * float(m.grid)

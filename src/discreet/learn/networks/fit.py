@@ -1,0 +1,89 @@
+"""Fit of the whole network to noisy tables: where noise dominates, the graph knows more than a table alone.
+
+The family tables of one network constrain each other beyond their shared margins: columns that the graph makes
+independent must be so in every table. Take the exact tables C_t as unknown counts of n records drawn from the network
+with parameters Θ. Given Θ, a cell of C_t has mean nμ_t and variance near nμ_t, and the noisy cell g_t has variance v_t
+around C_t; so the best linear guess of the exact cell is
+
+    Ĉ_t = nμ_t + nμ_t/(nμ_t + v_t) · (g_t − nμ_t),
+
+the noisy cell itself where the signal dominates (nμ_t ≫ v_t: the closed form) and the network's expectation where the
+noise does. Setting Θ to the conditional rows of Ĉ, and again, is expectation–maximisation for the maximum-likelihood
+fit of the network to the noisy tables. It starts from the smoothed rows and is stopped early: the start is the prior,
+and a few steps keep what it knows about rows that no table says anything about (the maximum a posteriori fit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...domain import Clique
+from ...errors import CostError
+from ...factor import Array
+from ...graph import DEFAULT_MEMORY_LIMIT
+from ...inference.exact import ExactEngine, get_engine
+from .families import Families
+
+STEPS = 4
+PRIOR_RECORDS = 0.05
+"""Records a row gets of its column's overall distribution at each step; keeps every probability above zero."""
+LEAST = 1e-6
+
+
+def engine_for(families: Families, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> ExactEngine | None:
+    """The engine for the network's graph, or None when exact inference on it would take too much memory."""
+    try:
+        return get_engine(families.domain, tuple(families.cliques.values()), memory_limit=memory_limit)
+    except CostError:
+        return None
+
+
+def fit_network(
+    families: Families,
+    engine: ExactEngine,
+    rows: Mapping[str, Array],
+    tables: Mapping[Clique, tuple[Array, float]],
+    homes: Mapping[str, Clique],
+    total: float,
+    steps: int = STEPS,
+) -> dict[str, Array]:
+    """Conditional rows after some steps from ``rows``. ``tables`` holds the noisy table and the variance of each
+    measured clique, ``homes`` the clique that each column's family is taken from."""
+    current = dict(rows)
+    used = tuple(dict.fromkeys(homes.values()))
+    inside = {
+        c for c in used if engine.tree.find_home(c) is not None
+    }  # others would need elimination: left as they are
+    for _ in range(steps):
+        beliefs = engine.calibrate(_potentials(families, current))
+        guess = {}
+        for c in used:
+            g, v = tables[c]
+            if v == 0 or c not in inside:
+                guess[c] = np.maximum(g, 0.0)
+                continue
+            expected = total * beliefs.probabilities(c)
+            # nμ + nμ/(nμ + v)·(g − nμ), kept positive
+            guess[c] = expected * np.maximum(1 + (g - expected) / (expected + v), LEAST)
+        for name in families.domain:
+            if tables[homes[name]][1] > 0 and homes[name] in inside:
+                current[name] = _rows(families.table(name, homes[name], guess[homes[name]]))
+    return current
+
+
+def _rows(table: Array) -> Array:
+    overall = table.reshape(-1, table.shape[-1]).sum(axis=0)
+    counts = table + PRIOR_RECORDS * (overall / overall.sum())
+    return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
+
+
+def _potentials(families: Families, rows: Mapping[str, Array]) -> dict[Clique, Array]:
+    out: dict[Clique, Array] = {}
+    for name, table in rows.items():
+        scope, clique = (*families.parents[name], name), families.cliques[name]
+        with np.errstate(divide="ignore"):
+            values = np.log(np.transpose(table, [scope.index(n) for n in clique]))
+        out[clique] = out[clique] + values if clique in out else values
+    return out

@@ -1,0 +1,199 @@
+"""The default learner of Bayesian networks with a given graph.
+
+1. **Measure** only the maximal families (those inside no other), with the shares of :mod:`.shares`.
+2. **Agree**: generalised least squares over all overlapping tables (:mod:`.consistency`).
+3. **Smooth**: project to the simplex for row totals, then posterior means of all conditional rows (:mod:`.shrinkage`).
+4. **Fit** the network to the noisy tables, weighting cell by cell by signal and noise (:mod:`.network_fit`).
+
+Privacy. Rows are read by step 1 only, in one call of :meth:`Curator.measure`; the rest is post-processing of noisy
+tables and public quantities. The number of records comes from the noisy tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...domain import Clique, Domain
+from ...errors import InputError, counted
+from ...graph import DEFAULT_MEMORY_LIMIT
+from ...measurement import Measurements
+from ...models.bayesian import BayesianNetwork
+from ...privacy.budget import Budget
+from ...privacy.calibration import NoiseChoice, noise_of
+from ...privacy.curator import Curator
+from ...privacy.query import Marginals
+from ...privacy.unit import PrivacyUnit
+from ..checks import (
+    TooLarge,
+    as_measurements,
+    check_curator,
+    check_limits,
+    check_noise,
+    check_plan,
+    checked_size,
+)
+from ..consistency import consistent, estimated_total
+from ..graph_input import Graph, materialised
+from ..procedure import HOPELESS, Plan, PlannedTable
+from ..projection import project_table
+from ..shares import Allocation, allocate
+from .families import LARGEST_FAMILY, Array, Families, card_of, rows_from_counts
+from .fit import STEPS, engine_for, fit_network
+from .shrinkage import FLOOR, posterior_rows
+
+METHOD = "optimal"
+
+
+@dataclass(frozen=True)
+class OptimalNetwork:
+    """Learn the conditional tables of a Bayesian network whose graph is public.
+
+    Parameters
+    ----------
+    graph:
+        The graph, as :func:`discreet.learn.graph_input.parents_of` understands it.
+    noise:
+        ``"auto"`` takes Laplace or Gaussian noise, whichever has the smaller expected error under the budget.
+    fit_steps:
+        Steps of the network fit; 0 leaves it out.
+    approximate_size:
+        About how many records there are, if that is public. Tables that are too large for so few records then cannot
+        take the budget from the others, and ``too_large="coarsen"`` knows which they are.
+    largest, too_large:
+        Limit on the cells of a family, and what to do about a family that is beyond it, or too large for the data (an
+        expected L1 error of 2 or more): ``"refuse"`` it (the plan warns of what is too large for the data), or
+        ``"coarsen"``: leave out parents, those with most levels first.
+    memory_limit:
+        Of exact inference in the network fit; on wider graphs the fit is left out, which the card says.
+    """
+
+    graph: Graph
+    noise: NoiseChoice = "auto"
+    fit_steps: int = STEPS
+    largest: int = LARGEST_FAMILY
+    too_large: TooLarge = "refuse"
+    memory_limit: int = DEFAULT_MEMORY_LIMIT
+    approximate_size: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "graph", materialised(self.graph))
+        if isinstance(self.fit_steps, bool) or not isinstance(self.fit_steps, int) or self.fit_steps < 0:
+            raise InputError(f"fit_steps must be a whole number of at least 0, got {self.fit_steps!r}")
+        check_noise(self.noise)
+        check_limits(self.largest, self.too_large)
+        checked_size(self.approximate_size)
+
+    def families(self, domain: Domain) -> Families:
+        """The families of the graph, within the limit on cells."""
+        return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
+
+    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+        """Each table, its share and its expected error, before a row is read.
+
+        ``approximate_size`` is for the errors shown, and that of the learner by default; shares depend on the latter.
+        """
+        check_plan(domain, unit, budget)
+        size = checked_size(approximate_size) if approximate_size is not None else self.approximate_size
+        families, chosen = self._planned(domain, unit, budget)
+        tables = tuple(
+            PlannedTable(clique, cells, share, noise_of(call), chosen.why)
+            for clique, cells, share, call in zip(
+                families.maximal, chosen.plan.cells, chosen.shares, chosen.plan.calls, strict=True
+            )
+        )
+        skipped = len(families.cliques) - len(families.maximal)
+        notes = (_inside(skipped),) if skipped else ()
+        plan = Plan(METHOD, unit, budget, tables, (*notes, *families.notes()), size)
+        return plan.with_cautions([families.maximal[i] for i in chosen.capped], self._way_out(size))
+
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """Ask the curator for the tables of all maximal families, with ``share`` (all that remains, by default).
+
+        Guarantee: that of :meth:`Curator.measure`, which is the only step of this learner that reads rows. Families,
+        shares and noise are chosen from graph, domain, unit, budget and ``approximate_size``, all public.
+        """
+        check_curator(curator)
+        families, chosen = self._planned(curator.domain, curator.unit, share or curator.remaining or curator.budget)
+        query = Marginals(families.domain, families.maximal)
+        return curator.measure(query, share, noise=chosen.noise, weights=list(chosen.weights))
+
+    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
+        """:meth:`measure`, then :meth:`estimate`."""
+        return self.estimate(self.measure(curator, share), curator.domain)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
+        """The network from tables that hold all its families; post-processing only. ``domain`` gives the columns an
+        order of their own; by default they come as in the measurements."""
+        measured = as_measurements(measurements)
+        families = self.families(domain or measured.domain)
+        if self.too_large == "coarsen":
+            families = families.within(measured.cliques)
+        return self._estimate(families, measured)
+
+    def _planned(self, domain: Domain, unit: PrivacyUnit, budget: Budget) -> tuple[Families, Allocation]:
+        """What will be measured; of public things only."""
+        families, size = self.families(domain), self.approximate_size
+        while True:
+            query = Marginals(families.domain, families.maximal)
+            chosen = allocate(query, unit, budget, self.noise, size)
+            if size is None or self.too_large != "coarsen":
+                return families, chosen
+            errors = zip(chosen.expected_errors, families.maximal, strict=True)
+            hopeless = sorted((e, c) for e, c in errors if e >= HOPELESS * size)
+            coarser = (families.coarser([c]) for _, c in reversed(hopeless))
+            families, before = next((f for f in coarser if f != families), families), families
+            if families == before:  # the worst first; a table without parents cannot be helped
+                return families.within(families.maximal), chosen
+
+    def _way_out(self, size: float | None) -> str:
+        if size is None or (self.approximate_size is not None and self.too_large == "coarsen"):
+            return ""
+        known = "" if self.approximate_size is not None else f"approximate_size={size:g}, "
+        also = "" if self.approximate_size is not None else " (approximate_size alone limits what it takes)"
+        return f"OptimalNetwork(…, {known}too_large='coarsen') leaves out parents instead{also}."
+
+    def _estimate(self, families: Families, measured: Measurements) -> BayesianNetwork:
+        tables = consistent(measured)
+        total = estimated_total(measured)
+        homes = families.homes({c: v for c, (_, v) in tables.items()})
+        if all(v == 0 for _, v in tables.values()):
+            rows = _closed_form(families, tables, homes)
+            return families.network(rows, card_of(METHOD, families, measured, total, estimation="closed form"))
+        rows = _smoothed(families, tables, homes, total)
+        how = "smoothed rows"
+        if self.fit_steps:
+            engine = engine_for(families, self.memory_limit)
+            if engine is None:
+                how += "; no network fit, the graph is too wide for exact inference"
+            else:
+                rows = fit_network(families, engine, rows, tables, homes, total, self.fit_steps)
+                how += f", {counted(self.fit_steps, 'step')} of the network fit"
+        return families.network(rows, card_of(METHOD, families, measured, total, estimation=how))
+
+
+def _inside(number: int) -> str:
+    families = "1 family lies within these tables and costs" if number == 1 else f"{number} families lie within these"
+    return families + (" nothing." if number == 1 else " tables and cost nothing.")
+
+
+def _closed_form(
+    families: Families, tables: dict[Clique, tuple[Array, float]], homes: dict[str, Clique]
+) -> dict[str, Array]:
+    """Conditional frequencies (eq. 14 of the paper), for tables without noise."""
+    return {n: rows_from_counts(np.maximum(families.table(n, homes[n], tables[homes[n]][0]), 0.0)) for n in homes}
+
+
+def _smoothed(
+    families: Families, tables: dict[Clique, tuple[Array, float]], homes: dict[str, Clique], total: float
+) -> dict[str, Array]:
+    projected = {c: project_table(g, total) + FLOOR * v**0.5 for c, (g, v) in tables.items() if c in homes.values()}
+    domain = families.domain
+    noisy, totals, deviations = {}, {}, {}
+    for name, home in homes.items():
+        g, v = tables[home]
+        noisy[name] = families.table(name, home, g)
+        totals[name] = families.table(name, home, projected[home]).sum(axis=-1)
+        deviations[name] = (v * domain.size(home) / domain.size(families.cliques[name])) ** 0.5
+    return posterior_rows(noisy, totals, deviations, total)

@@ -1,0 +1,1 @@
+"""Private sparse regressions, and the fields they are read off from."""

@@ -1,0 +1,1 @@
+"""Markov random fields of binary columns, from noisy sums of parities."""

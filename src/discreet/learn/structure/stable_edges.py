@@ -1,0 +1,214 @@
+"""The default under (ε, δ): test every pair on all the data, and release the whole graph if no few records matter.
+
+The budget is not split between pairs, so the number of records grows with log p (through sampling error only) and the
+price of privacy is *additive*, some ln(1/δ)/ε steps of distance [001 Section 6 pays a factor instead]. See
+:mod:`discreet.privacy.stability` for the guarantee and :mod:`discreet.privacy.queries.edge_tests` for the tests.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from ...domain import Clique, Domain
+from ...errors import BudgetError, CostError, InputError
+from ...measurement import Noise
+from ...privacy.budget import ApproxDP, Budget, PureDP
+from ...privacy.curator import Curator
+from ...privacy.queries.edge_tests import CorrelationTest, DependenceTest, SpinTest
+from ...privacy.queries.parities import all_monomials
+from ...privacy.stability import Stability, StabilityTest, plan_stability
+from ...privacy.unit import PrivacyUnit
+from ..planned_sums import PlannedSums
+from ..procedure import Plan
+from .result import StructureResult, maximal, refusal
+
+TestKind = Literal["auto", "correlation", "conditional"]
+COUNT_SHARE = Fraction(1, 20)  # of ε, for the number of records when the threshold has to follow from it
+LEAST_THRESHOLD = 0.15  # without min_weight: dependences that are weaker than twice this are not looked for
+MOST_THRESHOLD = 0.4
+MOST_CELLS = 1 << 27  # of all tables of three columns together: a gigabyte of counts
+
+
+@dataclass(frozen=True)
+class StableEdges:
+    """Learn the graph under (ε, δ), all edges or none.
+
+    Parameters
+    ----------
+    min_weight:
+        η, a public lower bound on the size of a coupling A_ij (of the largest entry of W_ij, of a coefficient h̄(I)) of
+        an interaction that is there. The threshold is then half of the dependence that a single edge of that weight
+        causes. Without it the threshold follows from the number of records (public, or measured with a twentieth of
+        ε): what sampling and noise need, at least 0.15.
+    test:
+        ``"auto"``: correlated, and explained by no third column. ``"correlation"``: correlated; sharpest where nothing
+        is correlated but by an edge, as on matchings. ``"conditional"``: dependent given every third column.
+    order:
+        t > 2: interactions of up to t binary columns, by the correlation test on their products (maximal ones are
+        reported). Products of overlapping interactions are correlated too, so this suits interactions that share at
+        most little; otherwise use StableMode with Sparsitron.
+    """
+
+    min_weight: float | None = None
+    test: TestKind = "auto"
+    order: int = 2
+
+    def __post_init__(self) -> None:
+        if self.min_weight is not None and not 0 < self.min_weight < math.inf:
+            raise InputError(f"min_weight must be positive and finite, got {self.min_weight}")
+        if self.test not in ("auto", "correlation", "conditional"):
+            raise InputError(f"test must be 'auto', 'correlation' or 'conditional', got {self.test!r}")
+        if type(self.order) is not int or self.order < 2:
+            raise InputError(f"order must be a whole number of at least 2, got {self.order!r}")
+        if self.order > 2 and self.test == "conditional":
+            raise InputError("interactions of more than two columns are found by the correlation test only")
+
+    def plan(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        approximate_size: float | None = None,
+        *,
+        size_is_public: bool = False,
+    ) -> Plan:
+        """What will be asked, before a row is read."""
+        self._check(domain, budget)
+        assert isinstance(budget, ApproxDP)
+        needs_count = self.min_weight is None and not size_is_public
+        counting, testing = _shares(budget) if needs_count else (None, budget)
+        entries = []
+        if counting is not None:
+            noise = Noise("laplace", float(unit.max_rows / counting.epsilon))
+            entries.append(PlannedSums((), 1, float(COUNT_SHARE), noise, name="number of records"))
+        call, _ = plan_stability(testing)
+        rest = 1.0 if counting is None else 1 - float(COUNT_SHARE)
+        entries.append(PlannedSums((), 1, rest, Noise("laplace", call.scale), name="distance to another graph"))
+        notes = [
+            f"All edges are released if the noisy distance is above {call.threshold}; otherwise only that distance."
+        ]
+        if self.min_weight is not None and max(domain.shape) == 2:
+            n = records_needed(self.min_weight, len(domain), testing, unit)
+            notes.append(
+                f"Edges of weight {self.min_weight:g} need about {n:,} records on a matching, and two to three times "
+                "as many on a graph with loops (measured on 3-regular graphs and grids)."
+            )
+        return Plan(f"stable edges, {self.test} test", unit, budget, tuple(entries), tuple(notes), approximate_size)
+
+    def fit(self, curator: Curator, share: Budget | None = None) -> StructureResult:
+        """Ask the curator with ``share`` (all that remains, by default)."""
+        domain = curator.domain
+        budget = share or curator.remaining or curator.budget
+        self._check(domain, budget)
+        assert isinstance(budget, ApproxDP)
+        asked, testing, size = curator, budget, None
+        if self.min_weight is None:
+            if curator.public_size is None:
+                asked = curator.in_sequence(budget)
+                counting, testing = _shares(budget)
+                size = float(asked.size(counting).values)
+            else:
+                size = float(curator.public_size)
+        test = self._make_test(domain, testing, curator.unit, size)
+        out = asked.release_if_stable(test, testing)
+        method = f"stable edges, {self.test} test"
+        card = {**curator.statement(), "method": method, "test": test.describe(), "noisy_distance": out.noisy_distance}
+        if out.signs is None:
+            return refusal(domain, method, out, card, "records")
+        cliques, evidence = _read(test, out)
+        facts = {I: {"sign": s, "noisy_distance": out.noisy_distance} for I, s in evidence.items()}
+        return StructureResult(domain, method, cliques, facts, card=card)
+
+    def _check(self, domain: Domain, budget: Budget) -> None:
+        if not isinstance(budget, ApproxDP):
+            raise BudgetError(
+                f"stable edges need a whole (ε, δ) budget, there is {budget}; under pure DP or zCDP use SelectedEdges"
+            )
+        if len(domain) < 2:
+            raise InputError(f"a graph needs at least two columns, there are {len(domain)}")
+        if max(domain.shape) > 2 and self.order > 2:
+            raise InputError("interactions of more than two columns are for columns with two levels each")
+        if max(domain.shape) > 2 and self.test != "correlation":
+            first, second, third = (sum(k**power for k in domain.shape) for power in (1, 2, 3))
+            cells = (first**3 - 3 * first * second + 2 * third) // 6  # of all tables of three columns
+            if cells > MOST_CELLS:
+                raise CostError(
+                    f"tables of all sets of three columns have {cells:,} cells, and at most {MOST_CELLS:,} are "
+                    "counted; take fewer columns, or give them fewer levels (or, in Python, test='correlation')"
+                )
+
+    def _make_test(self, domain: Domain, budget: ApproxDP, unit: PrivacyUnit, size: float | None) -> StabilityTest:
+        """From public or released things only."""
+        if self.min_weight is not None:
+            tau = math.tanh(self.min_weight) / 2
+        else:
+            assert size is not None
+            tau = threshold_for_size(size, len(domain), budget, unit)
+        if max(domain.shape) > 2:
+            # An edge of weight η between k and l levels has Σ|cov| of some tanh(η)·(2/k)·(2/l) at least.
+            shape = dict(zip(domain.names, domain.shape, strict=True))
+            taus = [max(tau * 4 / max(shape[a] * shape[b], 4), 1e-3) for a, b in combinations(domain.names, 2)]
+            return DependenceTest(domain, taus, conditional=self.test != "correlation")
+        if self.order > 2 or self.test == "correlation":
+            return CorrelationTest(domain, all_monomials(domain, min(self.order, len(domain)), least=2), tau)
+        call, _ = plan_stability(budget)
+        assert call.threshold is not None
+        far = call.threshold + 1 + math.ceil(6 * call.scale)  # the noise is below that in 1 of 800 runs
+        return SpinTest(domain, tau, "combined" if self.test == "auto" else "conditional", enough=far)
+
+
+def _shares(budget: ApproxDP) -> tuple[PureDP, ApproxDP]:
+    return PureDP(budget.epsilon * COUNT_SHARE), ApproxDP(budget.epsilon * (1 - COUNT_SHARE), budget.delta)
+
+
+def _read(test: StabilityTest, out: Stability) -> tuple[tuple[Clique, ...], dict[Clique, int]]:
+    """Interactions and their signs; signs of the test's levels are all that came out."""
+    assert out.signs is not None
+    if isinstance(test, DependenceTest):
+        found = {pair: 0 for pair, yes in zip(test.pairs, out.signs, strict=True) if yes}
+        return tuple(found), found
+    assert isinstance(test, SpinTest | CorrelationTest)
+    sets = test.pairs if isinstance(test, SpinTest) else test.sets
+    plus, minus = np.split(out.signs, 2)
+    found = {I: 1 if p else -1 for I, p, m in zip(sets, plus, minus, strict=True) if p or m}
+    cliques = maximal(found)
+    return cliques, {I: found[I] for I in cliques}
+
+
+def _distance_wanted(budget: ApproxDP) -> float:
+    call, _ = plan_stability(budget)
+    assert call.threshold is not None
+    return call.threshold + 1 + 2 * call.scale
+
+
+def _sampling(columns: int) -> float:
+    """Standard deviations that the largest of all sample correlations of p columns may be off."""
+    return math.sqrt(2 * math.log(10 * max(columns, 2) ** 2))
+
+
+def records_needed(weight: float, columns: int, budget: ApproxDP, unit: PrivacyUnit) -> int:
+    """About how many records make every correlation test pass on a graph without loops whose edges have this weight.
+
+    n·t/2 ≥ z√n + (1 + t/2)·d with t = tanh η, z for p² pairs at once, and d the distance that is released in nine of
+    ten runs: log p from sampling and ln(1/δ)/ε from privacy, added and not multiplied.
+    """
+    t, z = math.tanh(weight), _sampling(columns)
+    step = unit.max_rows * (1 + t / 2 if unit.relation == "add-remove" else 2.0)
+    wanted = step * _distance_wanted(budget)
+    root = (z + math.sqrt(z * z + 2 * t * wanted)) / t
+    return math.ceil(root * root)
+
+
+def threshold_for_size(size: float, columns: int, budget: ApproxDP, unit: PrivacyUnit) -> float:
+    """Without a public η: the least threshold that pairs without an edge pass, on a public or released number of
+    records; not below 0.15, where loops would pass for edges, nor above 0.4, where edges could not."""
+    n = max(size, 1.0)
+    step = unit.max_rows * (1.2 if unit.relation == "add-remove" else 2.0)
+    tau = _sampling(columns) / math.sqrt(n) + step * _distance_wanted(budget) / n
+    return min(max(tau, LEAST_THRESHOLD), MOST_THRESHOLD)

@@ -1,0 +1,144 @@
+"""[CRJ20] Algorithm 1 (ComputeParameters) with the mutual consistency of its Appendix 8.2.1, as the paper states them.
+
+[CRJ20] Chowdhury, Rekatsinas, Jha, *Data-Dependent Differentially Private Parameter Learning for Directed Graphical
+Models*, ICML 2020. What the text leaves open is decided here:
+
+* *roots* (Algorithm 1, line 2): X_pa is empty, so T_pa is the number of records, measured with half the node's budget;
+* *negative counts* (line 3): become zero when a table is turned into probabilities;
+* *line 4*, "convert T̃_i into M̃_i using T̃_pa": conditional rows T̃_i[x, pa]/T̃_pa[pa] (eq. 3), rescaled to sum to one,
+  times the distribution T̃_pa/ΣT̃_pa; an empty row is uniform, and so is an empty T̃_pa;
+* *eq. 17–18* work on these marginal tables M̃ (probabilities), weighted by ε_t, over all intersections of families from
+  the empty one upwards ("Overall Consistency", steps 1–3); eq. 18 is read for single cells;
+* after eq. 18 cells may be negative again: they become zero before line 8 takes conditional rows, and empty rows are
+  uniform. As the paper states it, KL(non-private ‖ private) is then infinite in nearly every run; so, unless the
+  tables are exact, every cell gets a tenth of a record on top (``least_records``).
+
+Privacy: 2 counting queries a node with half of its share each; L1 sensitivity 1 under add-remove. Under replace-one the
+same noise would give 2ε (one cell loses a record and another gains one): the curator doubles it then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..domain import Clique, Domain
+from ..errors import InputError, counted
+from ..learn.networks.families import Array, Families
+from ..measurement import Measurement, Measurements
+from ..privacy.budget import Amount, Budget
+from ..privacy.calibration import NoiseChoice
+from ..privacy.curator import Curator
+from ..privacy.query import Marginals
+
+LEAST_RECORDS = 0.1
+
+
+@dataclass(frozen=True)
+class NodeTables:
+    """The two noisy tables of a node with axes (*parents, node) and (*parents,), and the weight of its share."""
+
+    family: Array
+    parents: Array
+    weight: float
+    exact: bool = False
+
+
+def measure_nodes(
+    curator: Curator, families: Families, share: Budget, weights: Sequence[Amount], noise: NoiseChoice
+) -> Measurements:
+    """Lines 1–3: T̃_i and T̃_pa for every node, each with half of the node's share; two measurements a node."""
+    items: list[Measurement] = []
+    for name, part in zip(families.domain, share.split(weights), strict=True):
+        family, above = families.cliques[name], families.domain.clique(families.parents[name])
+        items.extend(curator.measure(Marginals(families.domain, [family, above]), part, noise=noise))
+    return Measurements(items, curator.statement())
+
+
+def node_tables(families: Families, measured: Sequence[Measurement]) -> dict[str, NodeTables]:
+    """Pair up what :func:`measure_nodes` measured; the weight ε_t of eq. 17 is one over the noise's scale."""
+    if len(measured) != 2 * len(families.domain):
+        raise InputError(
+            f"{counted(2 * len(families.domain), 'table')} are needed, two a column, as measure(curator) gives them; "
+            f"got {len(measured)}. The paper's methods make no use of further or public tables; OptimalNetwork does"
+        )
+    out = {}
+    for i, name in enumerate(families.domain):
+        family, above = measured[2 * i], measured[2 * i + 1]
+        if family.clique != families.cliques[name] or above.clique != families.domain.clique(families.parents[name]):
+            raise InputError(f"the tables of {name!r} are not where they should be; keep the order of the measurements")
+        order = families.parents[name]
+        out[name] = NodeTables(
+            families.table(name, family.clique, family.values),
+            np.transpose(above.values, [above.clique.index(n) for n in order]),
+            1 / family.noise.scale if family.noise.scale else 1.0,
+            family.noise.variance == 0,
+        )
+    return out
+
+
+def parameters(
+    families: Families, tables: Mapping[str, NodeTables], least_records: float = LEAST_RECORDS
+) -> dict[str, Array]:
+    """Lines 4–9: conditional tables of all nodes; noisy cells get ``least_records`` on top."""
+    cliques = [families.cliques[n] for n in families.domain]
+    marginals = []
+    for name, clique in zip(families.domain, cliques, strict=True):
+        scope = (*families.parents[name], name)
+        marginals.append(np.transpose(_marginal(tables[name]), [scope.index(n) for n in clique]))
+    weights = [tables[n].weight for n in families.domain]
+    agreed = mutual_consistency(families.domain, cliques, marginals, weights)
+    records = records_of(tables)
+    out = {}
+    for name, clique, m in zip(families.domain, cliques, agreed, strict=True):
+        least = 0.0 if tables[name].exact else least_records / records
+        table = np.maximum(families.table(name, clique, m), 0.0) + least
+        out[name] = _uniform_where_empty(table)
+    return out
+
+
+def records_of(tables: Mapping[str, NodeTables]) -> float:
+    """The number of records as far as the noisy tables tell: the mean of their totals, at least 1."""
+    return max(float(np.mean([t.family.sum() for t in tables.values()])), 1.0)
+
+
+def _marginal(tables: NodeTables) -> Array:
+    """Line 4: T̃_i and T̃_pa → M̃_i."""
+    family, above = np.maximum(tables.family, 0.0), np.maximum(tables.parents, 0.0)
+    # Rows of T̃_i/T̃_pa rescaled to one do not depend on T̃_pa: it decides how much each row weighs.
+    rows = _uniform_where_empty(family)
+    weight = above / above.sum() if above.sum() > 0 else np.full(above.shape, 1 / above.size)
+    return np.asarray(weight[..., None] * rows)
+
+
+def _uniform_where_empty(table: Array) -> Array:
+    total = table.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, table / np.where(total > 0, total, 1.0), 1 / table.shape[-1])
+
+
+def mutual_consistency(
+    domain: Domain, cliques: Sequence[Clique], tables: Sequence[Array], weights: Sequence[float]
+) -> list[Array]:
+    """Appendix 8.2.1: eq. 17 and 18 for every intersection of cliques, from the empty set upwards."""
+    out = [np.array(t) for t in tables]
+    sets = [frozenset(c) for c in cliques]
+    closed = {frozenset[str]()}
+    for s in dict.fromkeys(sets):
+        closed |= {s & other for other in closed} | {s}
+    for shared in sorted(closed, key=lambda s: (len(s), sorted(domain.index(n) for n in s))):
+        holders = [i for i, s in enumerate(sets) if shared <= s]
+        if len(holders) < 2:
+            continue
+        margins = [out[i].sum(axis=_away(cliques[i], shared)) for i in holders]
+        used = np.array([weights[i] for i in holders])
+        mean = sum(w * m for w, m in zip(used, margins, strict=True)) / used.sum()  # eq. 17
+        for i, margin in zip(holders, margins, strict=True):
+            spread = (mean - margin) * (domain.size(shared) / out[i].size)  # eq. 18
+            out[i] += np.expand_dims(spread, _away(cliques[i], shared))
+    return out
+
+
+def _away(clique: Clique, kept: frozenset[str]) -> tuple[int, ...]:
+    return tuple(i for i, n in enumerate(clique) if n not in kept)

@@ -1,0 +1,160 @@
+"""Private stochastic gradient descent for Markov random fields: the paper's comparison method, under (ε, δ).
+
+Each round takes a Poisson sample, sums the records' gradients s(x) − μ(θ) clipped to a norm R, adds Gaussian noise and
+steps. The rounds are accounted for together by dp-accounting; see :mod:`discreet.privacy.queries.descent`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..domain import Domain
+from ..errors import InputError
+from ..learn.checks import check_curator, check_plan
+from ..learn.fields.learner import Array, as_cliques, covering, maximal, positive
+from ..learn.fields.likelihood import Field
+from ..learn.procedure import Plan, PlannedTable
+from ..measurement import Noise
+from ..models.markov import MarkovRandomField
+from ..privacy.budget import Budget
+from ..privacy.curator import Curator
+from ..privacy.queries.descent import multiplier_for, noise_scale, sampled_rounds
+from ..privacy.query import Part, Query
+from ..privacy.unit import PrivacyUnit, Relation, Sensitivity, as_probability
+
+MARGINAL_UNITS = 2**16
+WEIGHT_UNITS = 2**10
+UNITS = MARGINAL_UNITS * WEIGHT_UNITS
+
+
+class ClippedGradients(Query):
+    """Σ over records of w(x)·(s(x) − μ), where the weight w ≤ 1 clips the norm to R.
+
+    All in whole numbers: μ is rounded to a grid first (it is public), w is rounded down record by record, and their
+    product is exact. So the norm of a record's term is at most R to the last bit, in any order of summation.
+    """
+
+    def __init__(self, field: Field, marginals: Array, radius: float) -> None:
+        if not 0 < radius < math.inf:
+            raise InputError(f"the clipping radius must be positive, got {radius}")
+        self.field = field
+        self.radius = radius
+        self._mu = np.rint(marginals * MARGINAL_UNITS).astype(np.int64)
+        self._square = int((self._mu**2).sum())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.field.domain.names
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("clipped gradients", (self.field.size,), grid=Fraction(1, UNITS)),)
+
+    def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
+        l2 = math.ceil(self.radius * UNITS)
+        if relation == "replace-one":
+            l2 *= 2
+        l1 = math.ceil(math.sqrt(self.field.size) * l2)
+        return (Sensitivity(l1, l2 * l2, l2, self.field.size),)
+
+    def sum_rows(self, batch: Mapping[str, Any]) -> tuple[Any, ...]:
+        field = self.field
+        rows = len(next(iter(batch.values())))
+        # ‖s(x) − μ‖², in units of μ squared: whole numbers, so the same whatever the other records are.
+        squared = np.full(rows, self._square + len(field.cliques) * MARGINAL_UNITS**2, dtype=np.int64)
+        cells = []
+        for clique, shape, (a, _) in zip(field.cliques, field.shapes, field.bounds, strict=True):
+            index = a + np.ravel_multi_index(tuple(batch[n].astype(np.int64) for n in clique), shape)
+            squared -= 2 * MARGINAL_UNITS * self._mu[index]
+            cells.append(index)
+        norm = np.sqrt(np.maximum(squared, 1).astype(np.float64)) * (1 + 1e-12)
+        weight = np.floor(np.minimum(self.radius * MARGINAL_UNITS / norm, 1.0) * WEIGHT_UNITS).astype(np.int64)
+        sums = np.zeros(field.size, dtype=np.int64)
+        for index in cells:  # sums of whole numbers far below 2⁵³: exact in floats
+            sums += np.bincount(index, weights=weight, minlength=field.size).astype(np.int64)
+        return (sums * MARGINAL_UNITS - self._mu * int(weight.sum()),)
+
+
+@dataclass(frozen=True)
+class PrivateDescent:
+    """Learn a Markov random field by private stochastic gradient descent. Needs an (ε, δ) budget and add-remove.
+
+    Parameters
+    ----------
+    approximate_size:
+        The number of records as far as it is public: it scales the steps, and need not be exact.
+    rounds, rate:
+        How many samples, and which part of the records each holds.
+    clip:
+        R; by default √(2|C|), which no gradient exceeds.
+    learning_rate, penalty:
+        Of θ ← θ + η(gradient − λθ).
+    """
+
+    cliques: Iterable[Iterable[str]]
+    approximate_size: float
+    rounds: int = 100
+    rate: float = 0.1
+    clip: float | None = None
+    learning_rate: float = 5.0
+    penalty: float = 1e-3
+    method: ClassVar[str] = "psgd"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cliques", as_cliques(self.cliques))
+        for name in ("approximate_size", "learning_rate"):
+            positive(name, getattr(self, name))
+        as_probability(self.rate)
+        if type(self.rounds) is not int or self.rounds < 1:
+            raise InputError(f"rounds must be a whole number of at least 1, got {self.rounds}")
+        if self.clip is not None:
+            positive("clip", self.clip)
+        if self.penalty != 0:
+            positive("penalty", self.penalty)
+
+    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+        """The noise of one round, in records, and what is asked for in all. No rows are needed.
+
+        The mean of all rounds is what moves θ, so the error shown is that of one round by √rounds.
+        """
+        check_plan(domain, unit, budget)
+        field, radius = self._field(domain)
+        multiplier = multiplier_for(unit, budget, self.rate, self.rounds)
+        noise_scale(ClippedGradients(field, field.uniform(), radius), unit, multiplier)
+        sensitivity = radius * unit.max_rows
+        noise = Noise("gaussian", multiplier * sensitivity / float(as_probability(self.rate)) / math.sqrt(self.rounds))
+        why = (
+            f"{self.rounds} rounds on samples of {float(as_probability(self.rate)):.3g} of the records; noise of "
+            f"{multiplier:.3g} times the norm {radius:.3g} to which gradients are clipped. The standard deviation is "
+            "that of the mean of all rounds, in records."
+        )
+        table = PlannedTable(domain.names, field.size, 1.0, noise, why)
+        return Plan(self.method, unit, budget, (table,), (), approximate_size or self.approximate_size)
+
+    def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
+        check_curator(curator)
+        field, radius = self._field(curator.domain)
+        # A grid too coarse for the noise is refused here, before anything is paid.
+        self.plan(curator.domain, curator.unit, share or curator.remaining or curator.budget)
+        multiplier, one_round = sampled_rounds(curator, share, self.rate, self.rounds)
+        theta = np.zeros(field.size)
+        average = np.zeros(field.size)
+        for k in range(self.rounds):
+            query = ClippedGradients(field, field(theta)[1], radius)
+            gradient = one_round(query) / (float(as_probability(self.rate)) * self.approximate_size)
+            theta = theta + self.learning_rate * (gradient - self.penalty * theta)
+            if k >= self.rounds // 2:  # the mean of the second half: noise averages out
+                average += theta
+        average /= self.rounds - self.rounds // 2
+        card = {**curator.statement(), "method": self.method, "noise": ["gaussian"], "noise_multiplier": multiplier}
+        return MarkovRandomField(curator.domain, field.potentials(average), card)
+
+    def _field(self, domain: Domain) -> tuple[Field, float]:
+        field = Field(domain, maximal(covering(domain, self.cliques)), inference="exact")
+        return field, math.sqrt(2 * len(field.cliques)) if self.clip is None else self.clip

@@ -1,0 +1,189 @@
+"""[CRJ20] Algorithm 2: budgets that depend on the data, by way of a first private stage on a Poisson sample.
+
+Stage I spends ε^I (a tenth) on a sample of rate β = 0.1, whose amplification lets it use ln((e^{ε^I} − 1)/β + 1) there
+(line 1, Lemma 2.1); from its estimates come the errors δ_i (eq. 6), the sensitivities Δ_i (eq. 8–9), the weights
+W_i (eq. 7) and the shares of stage II (eq. 10). What the text leaves open is decided here, besides what
+:mod:`.compute_parameters` decides:
+
+* *counts in eq. 6* are noisy and may be below one: they count as one record at least;
+* *T in eq. 6* are the tables of stage I, on the sample (the paper writes T̂ and T̃): a factor β common to all nodes would
+  cancel in eq. 10 anyway;
+* *eq. 8 for leaves*, an empty mean, is 0, as the text says below eq. 8;
+* *height* (line 7) is the longest directed path down to a leaf.
+
+Amplification is accounted under add-remove and for pure budgets only; otherwise stage I spends its share as it is. As
+a matter of algebra eq. 8 holds no data: Σ_y ∂P[Y=y]/∂Θ[x|pa] = P[pa], so Δ_i = mean_Y(1/|dom Y|)/|dom pa_i|.
+:func:`sensitivity` computes it from exact derivatives all the same, and the tests check the identity.
+
+Privacy: stage I costs its share on the whole table by amplification, stage II the rest, and the shares of stage II are
+post-processing of stage I.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..domain import Domain
+from ..errors import InputError
+from ..factor import Factor
+from ..inference.elimination import eliminate
+from ..learn.checks import (
+    TooLarge,
+    as_measurements,
+    check_curator,
+    check_least_records,
+    check_limits,
+    check_noise,
+    check_plan,
+)
+from ..learn.graph_input import Graph, materialised
+from ..learn.networks.families import LARGEST_FAMILY, Array, Families, card_of
+from ..learn.procedure import Plan
+from ..measurement import Measurements
+from ..models.bayesian import BayesianNetwork
+from ..privacy.budget import Amount, Budget, exact
+from ..privacy.calibration import NoiseChoice
+from ..privacy.curator import Curator
+from ..privacy.unit import PrivacyUnit
+from .compute_parameters import LEAST_RECORDS, NodeTables, measure_nodes, node_tables, parameters, records_of
+from .uniform import planned_nodes
+
+METHOD = "two_stage"
+
+
+@dataclass(frozen=True)
+class TwoStageNetwork:
+    """Learn a Bayesian network with the data-dependent budgets of [CRJ20].
+
+    Parameters
+    ----------
+    rate:
+        β, the rate of the Poisson sample of stage I.
+    first_stage:
+        ε^I as a part of the whole budget ε^B.
+    least_records:
+        On top of every noisy cell of stage II, so that no probability is zero; the paper's own text means 0.
+    """
+
+    graph: Graph
+    noise: NoiseChoice = "auto"
+    rate: Amount = 0.1
+    first_stage: Amount = 0.1
+    least_records: float = LEAST_RECORDS
+    largest: int = LARGEST_FAMILY
+    too_large: TooLarge = "refuse"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "graph", materialised(self.graph))
+        if not 0 < exact(self.first_stage, "first_stage") < 1:
+            raise InputError(f"first_stage must lie strictly between 0 and 1, got {self.first_stage}")
+        if not 0 < exact(self.rate, "rate") <= 1:
+            raise InputError(f"rate must lie in (0, 1], got {self.rate}")
+        check_noise(self.noise)
+        check_limits(self.largest, self.too_large)
+        check_least_records(self.least_records)
+
+    def families(self, domain: Domain) -> Families:
+        return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
+
+    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+        """The shares of stage II depend on stage I: they are shown as ranges, errors at equal shares."""
+        check_plan(domain, unit, budget)
+        families = self.families(domain)
+        _, second = self._stages(budget)
+        rest = 1 - float(exact(self.first_stage, "first_stage"))
+        why = "The shares depend on a first private stage; errors are shown for equal shares."
+        tables = planned_nodes(families, unit, second, self.noise, why, (0.0, rest / 2))
+        first = f"Stage I takes {float(exact(self.first_stage, 'first_stage')):.3g} of the budget on a sample of rate "
+        notes = (first + f"{float(exact(self.rate, 'rate')):.3g}.", *families.notes())
+        return Plan(METHOD, unit, budget, tables, notes, approximate_size).with_cautions()
+
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """Both stages, with ``share`` (all that remains, by default): the tables of stage II. The statement names the
+        shares that stage I led to; noise intervals from these tables take them as they are."""
+        check_curator(curator)
+        families = self.families(curator.domain)
+        first, second = self._stages(share or curator.remaining or curator.budget)
+        sample = curator.subsample(self.rate, first)
+        nodes = len(families.domain)
+        stage_one = node_tables(families, measure_nodes(sample, families, sample.budget, [1] * nodes, self.noise))
+        weights = budget_weights(families, stage_one)
+        amounts: list[Amount] = [Fraction(w) for w in weights.values()]
+        measured = measure_nodes(curator, families, second, amounts, self.noise)
+        whole = sum(weights.values())
+        shares = {n: float(w / whole) for n, w in weights.items()}
+        return Measurements(measured, {**curator.statement(), "shares": shares})
+
+    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
+        """:meth:`measure`, then :meth:`estimate`."""
+        return self.estimate(self.measure(curator, share), curator.domain)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
+        """From the tables of :meth:`measure`, in their order; post-processing only."""
+        measured = as_measurements(measurements)
+        families = self.families(domain or measured.domain)
+        nodes = node_tables(families, measured)
+        tables = parameters(families, nodes, self.least_records)
+        return families.network(tables, card_of(METHOD, families, measured, records_of(nodes)))
+
+    def _stages(self, budget: Budget) -> tuple[Budget, Budget]:
+        part = exact(self.first_stage, "first_stage")
+        scaled = getattr(budget, "scaled", None)
+        if scaled is not None:
+            return scaled(part), scaled(1 - part)
+        first, second = budget.split([part, 1 - part])  # an (ε, δ) budget is divided in zCDP, without amplification
+        return first, second
+
+
+def budget_weights(families: Families, tables: Mapping[str, NodeTables]) -> dict[str, float]:
+    """√(W_i δ_i) for each node: eq. 10 gives shares in proportion to it, as 1/√c_i = √(W_i δ_i)."""
+    model = families.network(parameters(families, tables))
+    return {
+        name: float(np.sqrt(node_weight(model, name) * node_error(model.tables[name], tables[name])))
+        for name in families.domain
+    }
+
+
+def node_error(rows: Array, tables: NodeTables) -> float:
+    """δ_i of eq. 6: the mean over cells of Θ·√(1/T[pa]² + 1/T[x, pa]²)."""
+    family, above = np.maximum(tables.family, 1.0), np.maximum(tables.parents, 1.0)
+    return float(np.mean(rows * np.sqrt(1 / above[..., None] ** 2 + 1 / family**2)))
+
+
+def node_weight(model: BayesianNetwork, name: str) -> float:
+    """W_i of eq. 7: (height + 1)·(out-degree + 1)·(sensitivity + 1)."""
+    return (height(model, name) + 1) * (len(model.children[name]) + 1) * (sensitivity(model, name) + 1)
+
+
+def height(model: BayesianNetwork, name: str) -> int:
+    """Length of the longest directed path from a node to a leaf."""
+    heights: dict[str, int] = {}
+    for node in reversed(model.order):
+        heights[node] = max((heights[child] + 1 for child in model.children[node]), default=0)
+    return heights[name]
+
+
+def sensitivity(model: BayesianNetwork, name: str) -> float:
+    """Δ_i of eq. 8: the mean over cells, children Y and values y of ∂P[Y=y]/∂Θ[x|pa]; 0 for a leaf."""
+    children = model.children[name]
+    if not children:
+        return 0.0
+    return float(np.mean([np.mean(child_derivatives(model, name, child)) for child in children]))
+
+
+def child_derivatives(model: BayesianNetwork, name: str, child: str) -> Array:
+    """∂P[child = y]/∂Θ[x|pa] of eq. 9, exactly: axes (*parents, node, child).
+
+    P[Y=y] is a sum of products in which each term holds Θ[x|pa] once, so the derivative is what is left when the
+    factor of the node is taken out and its columns are kept.
+    """
+    above = model.ancestors([child])
+    domain = model.domain.project(n for n in model.domain if n in above)
+    factors = [
+        Factor.from_probabilities(domain.project((*model.parents[n], n)), model.tables[n]) for n in domain if n != name
+    ]
+    return eliminate(domain, factors, (*model.parents[name], name, child)).factor.exp()

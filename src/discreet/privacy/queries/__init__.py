@@ -1,0 +1,1 @@
+"""What learners ask, each with its sensitivities and its argument."""

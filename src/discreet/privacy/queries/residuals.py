@@ -1,0 +1,52 @@
+"""Scores that find, privately, which of many sums a public approximation gets most wrong, and in which direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...tables.base import IntArray
+from ..query import Query, Score
+from ..unit import PrivacyUnit
+
+
+class SignedResiduals(Score):
+    """Candidates +q and −q for every sum q of a query; their scores are sum − approximation and its negative.
+
+    The sign is chosen together with the sum: whoever is told "−q" learns that the approximation is too large, and
+    pays for it once. The approximation is public, so that a unit moves every score by as much as it moves its sum,
+    the query's L∞ sensitivity, up for one sign and down for the other. Candidates 0 … m−1 are the positive ones.
+    """
+
+    def __init__(self, query: Query, approximation: NDArray[Any]) -> None:
+        self.query = query
+        if any(p.grid != 1 for p in query.parts):
+            raise InputError("signed residuals are of whole counts; this query's sums stand on a grid")
+        self._sums = sum(p.cells for p in query.parts)
+        rounded = np.rint(np.asarray(approximation, dtype=np.float64))
+        if rounded.shape != (self._sums,):
+            raise InputError(f"{self._sums} sums need as many approximations, got shape {rounded.shape}")
+        # Beyond 64 bits the score would wrap around, and one record could move it by far more than we say.
+        if not np.all(np.abs(rounded) < 2**60):
+            raise InputError("the approximations must be finite, 2⁶⁰ at most")
+        self._approximation = rounded.astype(np.int64)
+
+    @cached_property
+    def candidates(self) -> tuple[str, ...]:
+        names = [f"{p.label}[{i}]" for p in self.query.parts for i in range(p.cells)]
+        return tuple(sign + name for sign in "+-" for name in names)
+
+    def scores(self, sums: Sequence[IntArray]) -> IntArray:
+        residuals = np.concatenate([s.reshape(-1) for s in sums]) - self._approximation
+        return np.concatenate([residuals, -residuals])
+
+    def linf(self, unit: PrivacyUnit) -> int:
+        return max(s.linf for s in self.query.sensitivity(unit))
+
+    def describe(self) -> dict[str, Any]:
+        return {"score": type(self).__name__, "candidates": 2 * self._sums}
