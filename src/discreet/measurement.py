@@ -94,7 +94,8 @@ class Measurement:
     ``counts`` are whole numbers in units of ``grid``; ``values`` are counts × grid. ``clique`` names the columns when
     the table is a contingency table, and is None for other sums. ``origin`` says what kind of truth it is: a paid
     release, public knowledge, or an exact or research value that must not be published. ``proportions``: a public table
-    of shares instead of counts; learners scale it to the number of records that the noisy tables tell.
+    of shares instead of counts; learners scale it to the number of records that the noisy tables tell. ``about`` says
+    which sums these are where they are no contingency table, as their query describes them: plain data.
     """
 
     label: str
@@ -106,6 +107,7 @@ class Measurement:
     origin: Origin = "release"
     cost: Mapping[str, str] = field(default_factory=dict)
     proportions: bool = False
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts)
@@ -236,6 +238,15 @@ class Measurements(tuple[Measurement, ...]):
         return merged
 
     @property
+    def found(self) -> Mapping[str, Any]:
+        """What was found besides noisy sums: a graph, which of several ways was taken. Public.
+
+        (Files of the first versions hold it among the facts of the release.)
+        """
+        found: Mapping[str, Any] = self.release.get("found", self.release)
+        return found
+
+    @property
     def cliques(self) -> tuple[Clique, ...]:
         return tuple(m.clique for m in self if m.clique is not None)
 
@@ -336,6 +347,7 @@ class Measurements(tuple[Measurement, ...]):
                     "origin": m.origin,
                     "cost": dict(m.cost),
                     **({"proportions": True} if m.proportions else {}),
+                    **({"about": dict(m.about)} if m.about else {}),
                 }
                 for m in self
             ],
@@ -382,6 +394,7 @@ class Measurements(tuple[Measurement, ...]):
                     origin=entry["origin"],
                     cost=entry["cost"],
                     proportions=entry.get("proportions", False) is True,
+                    about=dict(entry.get("about", {})),
                 )
                 for i, entry in enumerate(header["measurements"])
             ]

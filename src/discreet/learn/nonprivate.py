@@ -6,19 +6,25 @@ from dataclasses import dataclass
 
 from ..domain import Domain
 from ..errors import InputError
+from ..measurement import Measurements
 from ..models.bayesian import BayesianNetwork
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator, ExactCurator
 from ..privacy.query import Marginals
+from ..privacy.requests import Measure
+from ..privacy.unit import PrivacyUnit
+from .cards import card_of
 from .checks import TooLarge, check_curator, check_limits
 from .graph_input import Graph, materialised
-from .networks.families import LARGEST_FAMILY, Families, card_of, rows_from_counts
+from .learner import Learner
+from .networks.families import LARGEST_FAMILY, Families, rows_from_counts
+from .procedure import Procedure, Whole
 
 METHOD = "nonprivate"
 
 
 @dataclass(frozen=True)
-class NonprivateNetwork:
+class NonprivateNetwork(Learner[BayesianNetwork]):
     """Conditional frequencies. NOT PRIVATE: it takes an :class:`ExactCurator`, and its model cannot be saved.
 
     A parent row that no record has gets its column's overall distribution.
@@ -35,13 +41,28 @@ class NonprivateNetwork:
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        whole = Whole(domain, unit, budget)
+        request = Measure(budget, Marginals(domain, self.families(domain).maximal))
+        tables = whole.measure("tables of the families", request)
+        return Procedure(METHOD, whole, (tables,), (), approximate_size)
+
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
         check_curator(curator)
         if not isinstance(curator, ExactCurator):
             raise InputError("the non-private fit needs exact counts: give it an ExactCurator, or use another method")
-        families = self.families(curator.domain)
-        measured = curator.measure(Marginals(families.domain, families.maximal), share)
-        counts = {m.clique: m.values for m in measured if m.clique is not None}
+        return super().measure(curator, share)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
+        families = self.families(domain or measurements.domain)
+        counts = {m.clique: m.values for m in measurements if m.clique is not None}
         homes = families.homes(dict.fromkeys(counts, 0.0))
         tables = {name: rows_from_counts(families.table(name, home, counts[home])) for name, home in homes.items()}
-        return families.network(tables, card_of(METHOD, families, measured))
+        return families.network(tables, card_of(measurements, METHOD))

@@ -1,68 +1,178 @@
-"""What a learner will ask, before a row is read: each table, its share of the budget, its noise, its error."""
+"""The procedure: what will be asked, in order. It is what a plan prints, what runs, and what the records say was done.
+
+A procedure is prepared from public things alone: the domain, who is protected, the budget, and the number of records
+where that is public. Each of its steps has a name for people, a share of the budget and the requests that it makes;
+what cannot be known before is "made from what earlier steps released, within this share".
+
+**Shown = run = recorded.** ``str(procedure)`` is the plan. :meth:`Procedure.run` goes through the same steps: the
+curator lets a step spend no more than its share, and writes the step's name beside every entry of its account, from
+where ledger, card and report read it. There is no other place where a share is computed or a step is named.
+
+Guarantee: the procedure's budget, for the curator's unit and relation. Each request is (a part of) a step's share by
+the curator's own argument; shares add up to the budget, in one of three ways:
+
+* composed: the shares are parts of the budget (``Budget.split``), and the curator's account adds up what they cost;
+* in sequence: ε and δ of the steps add up (:meth:`Curator.in_sequence`);
+* in blocks: each step is asked of one of several disjoint random blocks and may cost the whole budget, because a unit
+  is in one block (:meth:`Curator.partition`).
+
+What a step asks may depend on earlier answers, which are public by then: that is adaptive composition.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from fractions import Fraction
+from typing import Any, Literal
 
-from ..domain import Clique
-from ..errors import counted
-from ..measurement import Noise
-from ..privacy.budget import Budget
+from ..domain import Clique, Domain
+from ..errors import InputError, counted
+from ..measurement import Measurement, Measurements
+from ..privacy.budget import Budget, exact, part_of
+from ..privacy.calibration import noise_of, plan_noise
+from ..privacy.curator import Curator
+from ..privacy.query import Marginals
+from ..privacy.requests import Asking, Measure, answered
 from ..privacy.unit import PrivacyUnit
-from .checks import checked_size
-from .error_curve import ErrorCurve, error_curve, mean_absolute
+from . import planned
+from .checks import check_curator, checked_size
+from .error_curve import ErrorCurve, error_curve
+from .planned import PlannedTable, settled_later, table_text
 
-HOPELESS = 2.0
-"""Expected L1 distance from which on a table tells next to nothing: no two distributions are further apart."""
-SECONDS_A_DRAW, LONG = 1e-5, 5.0
-"""About how long the noise of one cell takes, and from how long on that is worth a word."""
-
-
-@dataclass(frozen=True)
-class PlannedTable:
-    """One table that will be measured. ``share`` is its part of the whole budget; ``why`` explains the share."""
-
-    clique: Clique
-    cells: int
-    share: float
-    noise: Noise
-    why: str = ""
-    share_range: tuple[float, float] | None = None  # when the share depends on a first private stage
-
-    @property
-    def label(self) -> str:
-        return " × ".join(self.clique) or "number of records"
-
-    @property
-    def how(self) -> str:
-        """How it is protected, in a word or two."""
-        return self.noise.kind
-
-    @property
-    def expected_error(self) -> float:
-        """Expected sum of |noise| over the cells, in records."""
-        return self.cells * mean_absolute(self.noise)
-
-    def relative_error(self, size: float) -> float:
-        """Expected L1 distance between the noisy and the exact distribution, before anything is done about it."""
-        return self.expected_error / size
+Found = Mapping[str, Any]
+"""What a step found besides noisy sums, by name: public, and handed on to later steps and to ``estimate``."""
+Asks = Callable[[Measurements], Asking[Found | None]]
+"""From what earlier steps released (their sums, and in ``found`` the rest) to the requests of a step."""
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All tables of a learner, in the order in which they are asked. Printable; made from public things only."""
+class Step:
+    """One step: its name for people, its share, the rows that a plan shows of it, and what it asks.
 
-    method: str
+    ``kept``: whether its noisy sums are among those that the model is estimated from. ``rate``: the step is asked of a
+    random sample of the records. ``block``: it is asked of this block, in a procedure that divides the records.
+    """
+
+    name: str
+    share: Budget
+    rows: tuple[PlannedTable, ...]
+    asks: Asks
+    kept: bool = True
+    rate: Fraction | None = None
+    block: int | None = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The budget that steps are cut from, with who is protected: makes the steps of a procedure."""
+
+    domain: Domain
     unit: PrivacyUnit
     budget: Budget
-    tables: tuple[PlannedTable, ...]
+
+    def measure(self, name: str, request: Measure, *, why: str = "", kept: bool = True) -> Step:
+        """A step that measures a query which is known before; its noise is known before, too."""
+        query, weights = request.query, request.weights
+        calls = plan_noise(query, self.unit, request.share, noise=request.noise, weights=weights).calls
+        portions = [Fraction(1)] * len(calls) if weights is None else [exact(w, "a weight") for w in weights]
+        part = part_of(request.share, self.budget) / sum(portions)
+        rows = tuple(
+            PlannedTable(
+                p.clique or (),
+                p.cells,
+                float(part * portion),
+                noise_of(call),
+                why,
+                name="" if p.clique is not None else name if len(calls) == 1 else p.label,
+            )
+            for p, portion, call in zip(query.parts, portions, calls, strict=True)
+        )
+
+        def asks(released: Measurements) -> Asking[None]:
+            yield request
+
+        return Step(name, request.share, rows, asks, kept)
+
+    def count(self, share: Budget, *, kept: bool = True) -> Step:
+        """The noisy number of records."""
+        return self.measure("number of records", Measure(share, Marginals(self.domain, [()])), kept=kept)
+
+    def later(self, name: str, share: Budget, asks: Asks, *mechanisms: str, kept: bool = True) -> Step:
+        """A step that is made from what earlier ones released, within this share."""
+        row = settled_later(name, float(part_of(share, self.budget)), *mechanisms)
+        return Step(name, share, (row,), asks, kept)
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """All steps of a learner, in order. Printable; made from public things only.
+
+    ``given`` are public tables that need no asking, such as a public number of records. ``approximate_size`` is a
+    public guess of that number, for the errors that are shown.
+    """
+
+    method: str
+    whole: Whole
+    steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
     approximate_size: float | None = None
+    given: tuple[Measurement, ...] = ()
+    composition: Literal["composed", "in sequence", "in blocks"] = "composed"
 
     def __post_init__(self) -> None:
         checked_size(self.approximate_size)
+        parts = [part_of(step.share, self.budget) for step in self.steps]
+        if (max(parts, default=0) if self.composition == "in blocks" else sum(parts)) > 1:
+            raise InputError(f"the steps of {self.method!r} have shares of more than the whole budget")
+
+    @property
+    def domain(self) -> Domain:
+        return self.whole.domain
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        return self.whole.unit
+
+    @property
+    def budget(self) -> Budget:
+        return self.whole.budget
+
+    # -- running ---------------------------------------------------------------------------------------------------
+
+    def run(self, curator: Curator) -> Measurements:
+        """Ask the curator, step by step: the noisy sums that were kept, with the curator's statement and, in ``found``,
+        what was found besides. All of it is public."""
+        self._check(curator)
+        kept: list[Measurement] = list(self.given)
+        found: dict[str, Any] = {}
+        asked = curator.in_sequence(self.budget) if self.composition == "in sequence" else curator
+        in_blocks = self.composition == "in blocks"
+        blocks = curator.partition(len(self.steps), self.budget) if in_blocks else ()
+        for step in self.steps:
+            who = asked if step.block is None else blocks[step.block]
+            with who.step(step.name, step.share):
+                if step.rate is not None:
+                    who = who.subsample(step.rate, step.share)
+                released = Measurements(kept, {"found": found})
+                measured, more = answered(who, step.asks(released))
+            kept += measured if step.kept else []
+            found |= more or {}
+        return Measurements(kept, {**curator.statement(), "found": found})
+
+    def _check(self, curator: Curator) -> None:
+        """Refuse before anything is asked, let alone spent."""
+        check_curator(curator)
+        if curator.domain != self.domain or curator.unit != self.unit:
+            raise InputError("this procedure was prepared for other columns or another unit; prepare it again")
+        curator.check_share(self.budget)
+
+    # -- showing ---------------------------------------------------------------------------------------------------
+
+    @property
+    def tables(self) -> tuple[PlannedTable, ...]:
+        """The rows of the plan."""
+        return tuple(row for step in self.steps for row in step.rows)
 
     @property
     def cells(self) -> int:
@@ -70,33 +180,33 @@ class Plan:
 
     @property
     def expected_error(self) -> float:
+        """Of all tables that are known before, in records."""
         return sum(t.expected_error for t in self.tables)
 
     @property
     def noisy(self) -> tuple[PlannedTable, ...]:
         """Tables whose average cell is below one standard deviation of its noise; empty without an approximate size."""
-        n = self.approximate_size
-        return tuple(t for t in self.tables if n is not None and n < t.cells * t.noise.standard_deviation)
+        return planned.noisy(self.tables, self.approximate_size)
 
     @property
     def hopeless(self) -> tuple[PlannedTable, ...]:
         """Tables with an expected L1 error of 2 or more; empty without an approximate size."""
-        n = self.approximate_size
-        return tuple(t for t in self.tables if n is not None and t.relative_error(n) >= HOPELESS)
+        return planned.hopeless(self.tables, self.approximate_size)
 
     @property
     def noise_only_below(self) -> float:
         """With fewer records than this, noise outweighs every table."""
-        return min((t.expected_error / HOPELESS for t in self.tables if t.cells), default=0.0)
+        return planned.noise_only_below(self.tables)
 
-    def with_cautions(self, capped: Iterable[Clique] = (), way_out: str = "") -> Plan:
-        """The same plan with notes on what noise will dominate. ``capped``: tables whose share was limited because they
-        are too large for the data; ``way_out``: what else can be done about these."""
-        return replace(self, notes=(*self.notes, *_cautions(self, set(capped), way_out)))
+    def with_cautions(self, capped: Iterable[Clique] = (), way_out: str = "") -> Procedure:
+        """The same procedure with notes on what noise will dominate; see :func:`discreet.learn.planned.cautions`."""
+        more = planned.cautions(self.tables, self.approximate_size, capped, way_out)
+        return replace(self, notes=(*self.notes, *more))
 
     def curve(self, amounts: Sequence[float] | None = None) -> ErrorCurve:
         """Expected error at other totals (ε, or ρ): ``print(plan.curve())``, ``plan.curve([0.5, 1, 2]).plot()``."""
-        return error_curve([(t.cells, t.noise) for t in self.tables], self.budget, self.approximate_size, amounts)
+        known = [(t.cells, t.noise) for t in self.tables if t.cells]
+        return error_curve(known, self.budget, self.approximate_size, amounts)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -104,108 +214,23 @@ class Plan:
             "unit": self.unit.to_dict(),
             "budget": self.budget.to_dict(),
             "approximate_size": self.approximate_size,
-            "tables": [
+            "steps": [
                 {
-                    "columns": list(t.clique),
-                    "cells": t.cells,
-                    "share": t.share,
-                    "share_range": None if t.share_range is None else list(t.share_range),
-                    "noise": t.how,
-                    "standard_deviation": t.noise.standard_deviation,
-                    "expected_error": t.expected_error,
-                    "why": t.why,
+                    "name": step.name,
+                    "share": step.share.to_dict(),
+                    "part": float(part_of(step.share, self.budget)),
+                    "tables": [row.to_dict() for row in step.rows],
                 }
-                for t in self.tables
+                for step in self.steps
             ],
+            "tables": [row.to_dict() for row in self.tables],
             "notes": list(self.notes),
         }
 
     def __str__(self) -> str:
-        head = ["table", "cells", "share", "noise", "sd a cell", "error"]
-        n = self.approximate_size
-        head[-1] = "expected |error|, records" if n is None else f"expected L1 at n ≈ {n:g}"
-        rows = [
-            [
-                t.label,
-                str(t.cells or "—"),  # none are known before of what is settled on the way
-                _percent(t),
-                t.how,
-                f"{t.noise.standard_deviation:.3g}" if t.cells else "—",
-                f"{t.expected_error if n is None else t.relative_error(n):.3g}" if t.cells else "—",
-            ]
-            for t in self.tables
-        ]
+        rows = self.tables
         size = f"{counted(len(rows), 'table')}, {counted(self.cells, 'cell')}"
         text = f"{self.method}: {size + '; ' if rows else ''}{self.budget}; protects {self.unit}"
-        text += "\n" + _aligned([head, *rows]) if rows else ""
-        reasons = list(dict.fromkeys(t.why for t in self.tables if t.why))
+        text += "\n" + table_text(rows, self.approximate_size) if rows else ""
+        reasons = list(dict.fromkeys(t.why for t in rows if t.why))
         return text + "".join(f"\n{line}" for line in (*reasons, *self.notes))
-
-
-def _percent(table: PlannedTable) -> str:
-    if table.share_range is not None:
-        return f"{100 * table.share_range[0]:.2g}–{100 * table.share_range[1]:.2g} %"
-    return f"{100 * table.share:.3g} %"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(_pad(cell, w, i) for i, (cell, w) in enumerate(zip(r, widths, strict=True))) for r in rows
-    )
-
-
-def _pad(cell: str, width: int, column: int) -> str:
-    return cell.ljust(width) if column in (0, 3) else cell.rjust(width)
-
-
-def advice(tables: Iterable[PlannedTable]) -> tuple[str, ...]:
-    """What to do about tables that noise will dominate."""
-    names = [t.label for t in tables]
-    if not names:
-        return ()
-    return (
-        f"Noise will dominate {_some(names)}: rows with few records will be drawn towards what is typical. Fewer "
-        "parents, coarser columns, a larger budget or, with many tables, an (ε, δ) budget help.",
-    )
-
-
-def _some(names: Sequence[str]) -> str:
-    return "; ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _cautions(plan: Plan, capped: set[Clique], way_out: str) -> tuple[str, ...]:
-    n, hopeless = plan.approximate_size, plan.hopeless
-    out: list[str] = []
-    if n is None and plan.tables:
-        out.append(f"With fewer than some {plan.noise_only_below:.2g} records this would be noise only.")
-    elif hopeless and len(hopeless) == len(plan.tables):
-        out.append(
-            f"NOISE ONLY at n ≈ {n:g}: in every table the expected error is larger than the table itself (L1 of 2 or "
-            f"more). The model would say next to nothing about the data. It takes some {plan.noise_only_below:.2g} "
-            "records, a larger budget, or fewer and smaller tables."
-        )
-    elif hopeless:
-        out.extend(_about_hopeless(plan, capped, way_out))
-    rest = [t for t in plan.noisy if t not in hopeless]
-    out.extend(advice(rest) if len(hopeless) < len(plan.tables) else ())
-    seconds = SECONDS_A_DRAW * plan.cells
-    if seconds > LONG:
-        out.append(f"Drawing noise for {counted(plan.cells, 'cell')} takes some {seconds:.0f} seconds.")
-    return tuple(out)
-
-
-def _about_hopeless(plan: Plan, capped: set[Clique], way_out: str) -> list[str]:
-    """What is too large for the data, and who pays for it."""
-    hopeless = plan.hopeless
-    one, share = len(hopeless) == 1, sum(t.share for t in hopeless)
-    others = len(plan.tables) - len(hopeless)
-    text = (
-        f"Too large for the data: {_some([t.label for t in hopeless])} (expected L1 error of 2 or more: cell by cell "
-        f"{'it tells' if one else 'they tell'} next to nothing)."
-    )
-    if share > 1.5 * len(hopeless) / len(plan.tables):
-        text += f" {'It takes' if one else 'They take'} {100 * share:.2g} % of the budget from "
-        limited = any(t.clique in capped for t in hopeless)
-        text += counted(others, "other table") + (", although its share is limited." if limited else ".")
-    return [text + (f" {way_out}" if way_out else "")]

@@ -19,7 +19,7 @@ same noise would give 2ε (one cell loses a record and another gains one): the c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,11 +27,11 @@ import numpy as np
 from ..domain import Clique, Domain
 from ..errors import InputError, counted
 from ..learn.networks.families import Array, Families
-from ..measurement import Measurement, Measurements
+from ..measurement import Measurement
 from ..privacy.budget import Amount, Budget
 from ..privacy.calibration import NoiseChoice
-from ..privacy.curator import Curator
 from ..privacy.query import Marginals
+from ..privacy.requests import Measure
 
 LEAST_RECORDS = 0.1
 
@@ -46,19 +46,17 @@ class NodeTables:
     exact: bool = False
 
 
-def measure_nodes(
-    curator: Curator, families: Families, share: Budget, weights: Sequence[Amount], noise: NoiseChoice
-) -> Measurements:
+def node_requests(
+    families: Families, share: Budget, weights: Sequence[Amount], noise: NoiseChoice
+) -> Iterator[tuple[str, Measure]]:
     """Lines 1–3: T̃_i and T̃_pa for every node, each with half of the node's share; two measurements a node."""
-    items: list[Measurement] = []
     for name, part in zip(families.domain, share.split(weights), strict=True):
         family, above = families.cliques[name], families.domain.clique(families.parents[name])
-        items.extend(curator.measure(Marginals(families.domain, [family, above]), part, noise=noise))
-    return Measurements(items, curator.statement())
+        yield name, Measure(part, Marginals(families.domain, [family, above]), noise)
 
 
 def node_tables(families: Families, measured: Sequence[Measurement]) -> dict[str, NodeTables]:
-    """Pair up what :func:`measure_nodes` measured; the weight ε_t of eq. 17 is one over the noise's scale."""
+    """Pair up what :func:`node_requests` asks for; the weight ε_t of eq. 17 is one over the noise's scale."""
     if len(measured) != 2 * len(families.domain):
         raise InputError(
             f"{counted(2 * len(families.domain), 'table')} are needed, two a column, as measure(curator) gives them; "

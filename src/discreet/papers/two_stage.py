@@ -22,7 +22,7 @@ post-processing of stage I.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -34,29 +34,29 @@ from ..inference.elimination import eliminate
 from ..learn.checks import (
     TooLarge,
     as_measurements,
-    check_curator,
     check_least_records,
     check_limits,
     check_noise,
     check_plan,
 )
 from ..learn.graph_input import Graph, materialised
-from ..learn.networks.families import LARGEST_FAMILY, Array, Families, card_of
-from ..learn.procedure import Plan
-from ..measurement import Measurements
+from ..learn.learner import Learner
+from ..learn.networks.families import LARGEST_FAMILY, Array, Families
+from ..learn.planned import measuring
+from ..learn.procedure import Found, Procedure, Step, Whole
+from ..measurement import Measurement, Measurements
 from ..models.bayesian import BayesianNetwork
 from ..privacy.budget import Amount, Budget, exact
-from ..privacy.calibration import NoiseChoice
-from ..privacy.curator import Curator
+from ..privacy.calibration import NoiseChoice, amplified
+from ..privacy.requests import Asking
 from ..privacy.unit import PrivacyUnit
-from .compute_parameters import LEAST_RECORDS, NodeTables, measure_nodes, node_tables, parameters, records_of
-from .uniform import planned_nodes
+from .compute_parameters import LEAST_RECORDS, NodeTables, node_requests, node_tables, parameters, records_of
 
 METHOD = "two_stage"
 
 
 @dataclass(frozen=True)
-class TwoStageNetwork:
+class TwoStageNetwork(Learner[BayesianNetwork]):
     """Learn a Bayesian network with the data-dependent budgets of [CRJ20].
 
     Parameters
@@ -90,37 +90,41 @@ class TwoStageNetwork:
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """The shares of stage II depend on stage I: they are shown as ranges, errors at equal shares."""
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """Stage I on a random sample, then stage II, whose shares follow from it: they are shown as ranges, and errors
+        at equal shares. Noise intervals from the tables of stage II take its shares as they are."""
         check_plan(domain, unit, budget)
-        families = self.families(domain)
-        _, second = self._stages(budget)
-        rest = 1 - float(exact(self.first_stage, "first_stage"))
-        why = "The shares depend on a first private stage; errors are shown for equal shares."
-        tables = planned_nodes(families, unit, second, self.noise, why, (0.0, rest / 2))
-        first = f"Stage I takes {float(exact(self.first_stage, 'first_stage')):.3g} of the budget on a sample of rate "
-        notes = (first + f"{float(exact(self.rate, 'rate')):.3g}.", *families.notes())
-        return Plan(METHOD, unit, budget, tables, notes, approximate_size).with_cautions()
+        families, whole = self.families(domain), Whole(domain, unit, budget)
+        first, second = self._stages(budget)
+        rate, part = exact(self.rate, "rate"), exact(self.first_stage, "first_stage")
+        equal: list[Amount] = [1] * len(domain)
 
-    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        """Both stages, with ``share`` (all that remains, by default): the tables of stage II. The statement names the
-        shares that stage I led to; noise intervals from these tables take them as they are."""
-        check_curator(curator)
-        families = self.families(curator.domain)
-        first, second = self._stages(share or curator.remaining or curator.budget)
-        sample = curator.subsample(self.rate, first)
-        nodes = len(families.domain)
-        stage_one = node_tables(families, measure_nodes(sample, families, sample.budget, [1] * nodes, self.noise))
-        weights = budget_weights(families, stage_one)
-        amounts: list[Amount] = [Fraction(w) for w in weights.values()]
-        measured = measure_nodes(curator, families, second, amounts, self.noise)
-        whole = sum(weights.values())
-        shares = {n: float(w / whole) for n, w in weights.items()}
-        return Measurements(measured, {**curator.statement(), "shares": shares})
+        def stage_one(released: Measurements) -> Asking[Found]:
+            tables: list[Measurement] = []
+            for _, request in node_requests(families, amplified(first, rate, unit), equal, self.noise):
+                tables += yield request
+            weights = budget_weights(families, node_tables(families, tables))
+            return {"shares": {name: w / sum(weights.values()) for name, w in weights.items()}}
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
-        """:meth:`measure`, then :meth:`estimate`."""
-        return self.estimate(self.measure(curator, share), curator.domain)
+        def stage_two(released: Measurements) -> Asking[None]:
+            weights: list[Amount] = [Fraction(w) for w in released.found["shares"].values()]
+            for _, request in node_requests(families, second, weights, self.noise):
+                yield request
+
+        name = f"stage I, on a sample of rate {float(rate):.3g}"
+        sample = replace(whole.later(name, first, stage_one, measuring(first), kept=False), rate=rate)
+        why = "The shares of stage II depend on stage I; errors are shown for equal shares."
+        shown = [whole.measure(n, r, why=why) for n, r in node_requests(families, second, equal, self.noise)]
+        rows = [replace(row, share_range=(0.0, float(1 - part) / 2)) for step in shown for row in step.rows]
+        tables = Step("stage II", second, tuple(rows), stage_two)
+        return Procedure(METHOD, whole, (sample, tables), families.notes(), approximate_size).with_cautions()
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         """From the tables of :meth:`measure`, in their order; post-processing only."""
@@ -128,7 +132,7 @@ class TwoStageNetwork:
         families = self.families(domain or measured.domain)
         nodes = node_tables(families, measured)
         tables = parameters(families, nodes, self.least_records)
-        return families.network(tables, card_of(METHOD, families, measured, records_of(nodes)))
+        return families.network(tables, families.card(measured, METHOD, records_of(nodes)))
 
     def _stages(self, budget: Budget) -> tuple[Budget, Budget]:
         part = exact(self.first_stage, "first_stage")

@@ -8,29 +8,27 @@ from ..domain import Domain
 from ..learn.checks import (
     TooLarge,
     as_measurements,
-    check_curator,
     check_least_records,
     check_limits,
     check_noise,
     check_plan,
 )
 from ..learn.graph_input import Graph, materialised
-from ..learn.networks.families import LARGEST_FAMILY, Families, card_of
-from ..learn.procedure import Plan, PlannedTable
+from ..learn.learner import Learner
+from ..learn.networks.families import LARGEST_FAMILY, Families
+from ..learn.procedure import Procedure, Whole
 from ..measurement import Measurements
 from ..models.bayesian import BayesianNetwork
 from ..privacy.budget import Budget
-from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
-from ..privacy.curator import Curator
-from ..privacy.query import Marginals
+from ..privacy.calibration import NoiseChoice
 from ..privacy.unit import PrivacyUnit
-from .compute_parameters import LEAST_RECORDS, measure_nodes, node_tables, parameters, records_of
+from .compute_parameters import LEAST_RECORDS, node_requests, node_tables, parameters, records_of
 
 METHOD = "uniform"
 
 
 @dataclass(frozen=True)
-class UniformNetwork:
+class UniformNetwork(Learner[BayesianNetwork]):
     """Learn a Bayesian network with equal shares for all columns, half for the family and half for the parents.
 
     ``noise="auto"`` is Laplace noise for a pure budget, as in the paper, and whichever is smaller otherwise.
@@ -52,22 +50,22 @@ class UniformNetwork:
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """A step for each column: the table of its family and that of its parents."""
         check_plan(domain, unit, budget)
-        families = self.families(domain)
-        tables = planned_nodes(families, unit, budget, self.noise, "Equal shares for all columns.")
-        return Plan(METHOD, unit, budget, tables, families.notes(), approximate_size).with_cautions()
-
-    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        """Two tables a column, with equal shares of ``share`` (all that remains, by default)."""
-        check_curator(curator)
-        families = self.families(curator.domain)
-        whole = share or curator.remaining or curator.budget
-        return measure_nodes(curator, families, whole, [1] * len(families.domain), self.noise)
-
-    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
-        """:meth:`measure`, then :meth:`estimate`."""
-        return self.estimate(self.measure(curator, share), curator.domain)
+        families, whole = self.families(domain), Whole(domain, unit, budget)
+        steps = [
+            whole.measure(f"tables of {name}", request, why="Equal shares for all columns.")
+            for name, request in node_requests(families, budget, [1] * len(domain), self.noise)
+        ]
+        return Procedure(METHOD, whole, tuple(steps), families.notes(), approximate_size).with_cautions()
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         """From the tables of :meth:`measure`, in their order; post-processing only."""
@@ -75,25 +73,4 @@ class UniformNetwork:
         families = self.families(domain or measured.domain)
         nodes = node_tables(families, measured)
         tables = parameters(families, nodes, self.least_records)
-        return families.network(tables, card_of(METHOD, families, measured, records_of(nodes)))
-
-
-def planned_nodes(
-    families: Families,
-    unit: PrivacyUnit,
-    budget: Budget,
-    noise: NoiseChoice,
-    why: str,
-    share_range: tuple[float, float] | None = None,
-) -> tuple[PlannedTable, ...]:
-    """Two tables a node, each with half of 1/n of the budget."""
-    out = []
-    nodes = len(families.domain)
-    for name, part in zip(families.domain, budget.split([1] * nodes), strict=True):
-        query = Marginals(families.domain, [families.cliques[name], families.domain.clique(families.parents[name])])
-        drawn = plan_noise(query, unit, part, noise=noise)
-        for planned, call in zip(query.parts, drawn.calls, strict=True):
-            assert planned.clique is not None
-            share = 1 / (2 * nodes)
-            out.append(PlannedTable(planned.clique, planned.cells, share, noise_of(call), why, share_range))
-    return tuple(out)
+        return families.network(tables, families.card(measured, METHOD, records_of(nodes)))

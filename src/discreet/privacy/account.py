@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -49,6 +50,7 @@ class Account:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._steps: list[dict[str, Any]] = []
+        self._step: tuple[str, Accountant] | None = None  # the step of a procedure that is being run
 
     @property
     def spent(self) -> Budget | None:
@@ -64,6 +66,25 @@ class Account:
     def steps(self) -> tuple[Mapping[str, Any], ...]:
         """What was asked and paid for, in order. Public."""
         return tuple(self._steps)
+
+    def share_of(self, share: Budget | None = None) -> Budget:
+        """A share that was asked for, checked in form; by default all that remains."""
+        return self._share(share)
+
+    def check_share(self, share: Budget) -> None:
+        """Refuse, before any data is touched, a share that does not fit into what is left."""
+        self._share(share)
+        self._check((Cost.of(share),))
+
+    @contextmanager
+    def step(self, name: str, share: Budget) -> Iterator[None]:
+        """Everything that is asked inside belongs to this step: it may not cost more than ``share``, and its entries
+        bear its name."""
+        outer, self._step = self._step, (name, Accountant(share))
+        try:
+            yield
+        finally:
+            self._step = outer
 
     def close(self) -> None:
         """Write the steps to the ledger and give back what was not used. Afterwards nothing can be asked."""
@@ -117,6 +138,8 @@ class Account:
             spending=self._accountant.spending,
         )
         trial.charge(*costs)
+        if self._step is not None:
+            self._charge_step(costs, book=False)
         root = self._root
         if root._charge is None and root._ledger is not None:
             root._ledger.check(root.budget, root.unit)
@@ -128,9 +151,35 @@ class Account:
             self._check_open()
             root._reserve()
             self._accountant.charge(*costs)
-            self._steps.append(dict(step))
+            if self._step is not None:
+                self._charge_step(costs, book=True)
+            entry = self._named(step)
+            self._steps.append(entry)
             if root is not self:
-                root._steps.append({"in": self._part, **step})
+                root._steps.append({"in": self._part, **entry})
+
+    def _named(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        name = self._step_name
+        return dict(entry) if name is None else {"step": name, **entry}
+
+    @property
+    def _step_name(self) -> str | None:
+        """The step under way here, or where this block or sample comes from."""
+        if self._step is not None:
+            return self._step[0]
+        return None if self._parent is None else self._parent._step_name
+
+    def _charge_step(self, costs: Sequence[Cost], *, book: bool) -> None:
+        """A step keeps within its own share, too: what a plan shows is an upper bound of what is spent on it."""
+        assert self._step is not None
+        name, within = self._step
+        before = within.spending
+        try:
+            within.charge(*costs)
+        except BudgetError as error:
+            raise BudgetError(f"the step {name!r} has spent its share: {error}") from None
+        if not book:
+            within.spending = before
 
     @property
     def _root(self) -> Account:

@@ -180,6 +180,20 @@ class ApproxDP(Budget):
         return {"notion": self.notion, "epsilon": str(self.epsilon), "delta": str(self.delta)}
 
 
+def part_of(share: Budget, whole: Budget) -> Fraction:
+    """Which part of a whole a share is: of its ε where both have one, otherwise of the ρ within it."""
+    if isinstance(share, PureDP | ApproxDP) and isinstance(whole, PureDP | ApproxDP):
+        return share.epsilon / whole.epsilon
+    return _rho(share) / _rho(whole)
+
+
+def _rho(budget: Budget) -> Fraction:
+    if isinstance(budget, ZCDP):
+        return budget.rho
+    assert isinstance(budget, PureDP | ApproxDP)
+    return budget.to_zcdp().rho
+
+
 def _positive(amount: Amount, name: str) -> Fraction:
     value = exact(amount, name)
     if value <= 0:

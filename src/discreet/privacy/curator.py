@@ -130,6 +130,7 @@ class Curator(Account):
                     self.domain.project(part.clique) if part.clique is not None else self.domain,
                     clique=part.clique,
                     grid=part.grid,
+                    about=part.about,
                     origin=self._gateway.origin,
                     cost={"kind": call.kind, "scale": repr(call.scale)},
                 )
@@ -360,7 +361,7 @@ class ExactCurator(Curator):
         pass
 
     def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> None:
-        self._steps.append(dict(step))
+        self._steps.append(self._named(step))
 
     @property
     def _rows(self) -> Table:

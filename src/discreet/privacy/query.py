@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -37,6 +37,7 @@ class Part:
     shape: tuple[int, ...]
     clique: Clique | None = None  # set when the sums are a contingency table of these columns
     grid: Fraction = Fraction(1)
+    about: Mapping[str, Any] = field(default_factory=dict)  # which sums these are, as plain data that a file can hold
 
     @property
     def cells(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -17,13 +17,16 @@ from ...graph import DEFAULT_MEMORY_LIMIT
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
 from ...privacy.budget import Budget
-from ...privacy.calibration import NoiseChoice, noise_of, plan_noise
-from ...privacy.curator import Curator
+from ...privacy.calibration import NoiseChoice
 from ...privacy.query import Marginals
+from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
-from ..checks import as_measurements, check_curator, check_noise, check_plan
+from ..cards import card_of
+from ..checks import as_measurements, check_noise, check_plan
 from ..consistency import Estimates
-from ..procedure import Plan, PlannedTable, advice
+from ..learner import Learner
+from ..planned import advice, noisy
+from ..procedure import Procedure, Whole
 from ..shares import allocate
 from .likelihood import Field, Inference
 
@@ -68,7 +71,7 @@ def maximal(cliques: Sequence[Clique]) -> tuple[Clique, ...]:
 
 
 @dataclass(frozen=True)
-class FieldLearner(ABC):
+class FieldLearner(Learner[MarkovRandomField]):
     """Learn a Markov random field on given cliques from noisy contingency tables.
 
     All learners of this kind ask for the same tables, so any of them can :meth:`estimate` from what another measured.
@@ -107,31 +110,29 @@ class FieldLearner(ABC):
         """The tables that are asked for: the maximal cliques."""
         return Marginals(domain, maximal(covering(domain, self.cliques)))
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """What would be measured, with which share and noise. No rows are needed."""
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """One step: the tables of all maximal cliques. Any learner of this kind can work with the answer."""
         check_plan(domain, unit, budget)
+        request, why = self.request(domain, unit, budget)
+        whole = Whole(domain, unit, budget)
+        step = whole.measure("tables of the cliques", request, why=why)
+        notes = advice(noisy(step.rows, approximate_size))
+        return Procedure(self.method, whole, (step,), notes, approximate_size)
+
+    def request(self, domain: Domain, unit: PrivacyUnit, share: Budget) -> tuple[Measure, str]:
+        """The tables of all maximal cliques for a share, and why they are weighted as they are."""
         query = self.query(domain)
-        weights, noise, why = self._weights(query, unit, budget)
-        drawn = plan_noise(query, unit, budget, noise=noise, weights=weights)
-        shares = [w / sum(weights) for w in weights]
-        tables = tuple(
-            PlannedTable(part.clique or (), part.cells, share, noise_of(call), why)
-            for part, share, call in zip(query.parts, shares, drawn.calls, strict=True)
-        )
-        noisy = Plan(self.method, unit, budget, tables, (), approximate_size).noisy
-        return Plan(self.method, unit, budget, tables, advice(noisy), approximate_size)
-
-    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        """Ask the curator for the tables. Any learner of this kind can work with the answer."""
-        check_curator(curator)
-        query = self.query(curator.domain)
-        budget = share or curator.remaining or curator.budget
-        weights, noise, _ = self._weights(query, curator.unit, budget)
-        return curator.measure(query, share, noise=noise, weights=weights)
-
-    def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
-        """Measure, then estimate. ``share`` is what it may cost: all that remains, by default."""
-        return self.estimate(self.measure(curator, share), curator.domain)
+        if self.shares == "equal":
+            return Measure(share, query, self.noise), "Equal shares for all tables."
+        found = allocate(query, unit, share, self.noise)
+        return Measure(share, query, found.noise, found.weights), found.why
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The model from tables that were measured before. Post-processing: costs nothing.
@@ -142,28 +143,12 @@ class FieldLearner(ABC):
         whole = measurements.domain if domain is None else require_domain(domain)
         field = Field(whole, covering(whole, self.cliques), inference=self.inference, memory_limit=self.memory_limit)
         theta, facts = self._solve(field, measurements)
-        card = {**facts, **card_of(self.method, measurements), "inference": field.inference}
+        card = card_of(measurements, self.method, **facts, inference=field.inference)
         return MarkovRandomField(whole, field.potentials(theta), card)
 
     @abstractmethod
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         """The log potentials, and public facts about the fit for the card."""
-
-    def _weights(self, query: Marginals, unit: PrivacyUnit, budget: Budget) -> tuple[Sequence[int], NoiseChoice, str]:
-        if self.shares == "equal":
-            return [1] * len(query.parts), self.noise, "Equal shares for all tables."
-        found = allocate(query, unit, budget, self.noise)
-        return found.weights, found.noise, found.why
-
-
-def card_of(method: str, measurements: Measurements) -> dict[str, Any]:
-    """The statement of the curator with what the learner adds; what is not a release says so."""
-    kinds = sorted({m.noise.kind for m in measurements if m.noise.kind != "none"})
-    card: dict[str, Any] = {**measurements.release, "method": method, "noise": kinds}
-    odd = [m.origin for m in measurements if m.origin not in ("release", "public")]
-    if odd:
-        card["origin"] = odd[0]
-    return card
 
 
 def on_cliques(cliques: Sequence[Clique], tables: Mapping[Clique, tuple[Array, float]]) -> Estimates:

@@ -1,87 +1,79 @@
 """A Markov random field whose cliques are found privately: a greedy search, then noisy tables of what it found.
 
-The search is that of :mod:`.network_search` (its scores, sensitivities and argument); the families of the network that
-it finds are the cliques of the field, whose tables go to :class:`NoiseAwareField`.
+The search is that of :mod:`discreet.learn.networks.search` (its scores, sensitivities and argument); the families of
+the network that it finds are the cliques of the field, whose tables go to :class:`NoiseAwareField`.
 
-Guarantee: the share, for the curator's unit under add-remove and replace-one alike, by composition of a noisy count,
+Guarantee: the budget, for the curator's unit under add-remove and replace-one alike, by composition of a noisy count,
 the selections and the tables. What is done with them afterwards is post-processing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
-from ...privacy.budget import Amount, Budget, exact
+from ...privacy.budget import Budget
 from ...privacy.calibration import NoiseChoice
-from ...privacy.curator import Curator
+from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
-from ..networks.search import SearchedNetwork
-from ..procedure import Plan
+from ..checks import check_noise
+from ..graph_input import Parents
+from ..learner import Learner
+from ..networks.search import GraphSearch
+from ..procedure import Procedure, Whole
 from .learner import maximal
 from .noise_aware import NoiseAwareField
 
+METHOD = "searched field"
+
 
 @dataclass(frozen=True)
-class SearchedField:
-    """Learn cliques and potentials from one budget. Options as those of :class:`SearchedNetwork`: a column joins at
-    most ``max_parents`` others that came before it."""
+class SearchedField(GraphSearch, Learner[MarkovRandomField]):
+    """Learn cliques and potentials from one budget. Options as those of :class:`GraphSearch`: a column joins at most
+    ``max_parents`` others that came before it."""
 
     max_parents: int = 1
-    selection: Amount = 0.3
-    counting: Amount = 0.02
-    approximate_size: int | None = None
-    largest: int | None = None
     noise: NoiseChoice = "auto"
 
     def __post_init__(self) -> None:
-        self._search()  # which checks the options
+        super().__post_init__()
+        check_noise(self.noise)
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """What can be known before the cliques are chosen."""
-        return replace(self._search().plan(domain, unit, budget, approximate_size), method="searched field")
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        def tables(share: Budget, parents: Parents) -> Measure:
+            return self._learner(_cliques(domain, parents)).request(domain, unit, share)[0]
 
-    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        """Choose the cliques, then measure their tables; all within ``share`` (all that remains, by default). The
-        statement names the cliques; noise intervals from these tables take them as they are."""
-        whole = share or curator.remaining or curator.budget
-        search = self._search()
-        search.plan(curator.domain, curator.unit, whole)  # refuses what is too large, before anything is spent
-        size = self.approximate_size if self.approximate_size is not None else curator.public_size
-        counting, selection = exact(self.counting, "counting"), exact(self.selection, "selection")
-        if size is None:
-            first, selecting, measuring = whole.split([counting, selection, 1 - counting - selection])
-            size = max(int(curator.size(first).counts), 1)
-        else:
-            selecting, measuring = whole.split([selection, 1 - selection])
-        parents = search.search(curator, selecting, float(size))
-        cliques = maximal([curator.domain.clique((*above, child)) for child, above in parents.items()])
-        measured = self._learner(cliques).measure(curator, measuring)
-        return Measurements(measured, {**measured.release, "cliques": [list(c) for c in cliques]})
-
-    def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
-        """:meth:`measure`, then :meth:`estimate`."""
-        return self.estimate(self.measure(curator, share), curator.domain)
+        return self.search_and_measure(METHOD, Whole(domain, unit, budget), public_size, approximate_size, tables)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
-        """The field from what :meth:`measure` measured, on the cliques that it found; post-processing only."""
-        found = measurements.release.get("cliques")
-        if not isinstance(found, list):
+        """The field from what was measured, on the cliques that were found; post-processing only. Noise intervals from
+        these tables take the cliques as they are."""
+        found, parents = measurements.found.get("cliques"), measurements.found.get("parents")
+        if isinstance(parents, Mapping):
+            found = _cliques(domain or measurements.domain, {n: tuple(above) for n, above in parents.items()})
+        if not isinstance(found, list | tuple):
             raise InputError(
                 "these measurements do not say which cliques were found, so SearchedField.measure did not make them; "
                 "with cliques of your own use NoiseAwareField(cliques).estimate"
             )
         model = self._learner([tuple(c) for c in found]).estimate(measurements, domain)
-        return model.with_card({**(model.card or {}), "method": "searched field", "cliques": found})
+        return model.with_card({**(model.card or {}), "method": METHOD, "cliques": [list(c) for c in found]})
 
-    def _learner(self, cliques: Sequence[Clique]) -> NoiseAwareField:
+    def _learner(self, cliques: Iterable[Clique]) -> NoiseAwareField:
         return NoiseAwareField(cliques, noise=self.noise)
 
-    def _search(self) -> SearchedNetwork:
-        return SearchedNetwork(
-            self.max_parents, self.selection, self.counting, self.approximate_size, self.largest, noise=self.noise
-        )
+
+def _cliques(domain: Domain, parents: Parents) -> tuple[Clique, ...]:
+    """The families of the network that was found, those inside others left out."""
+    return maximal([domain.clique((*above, child)) for child, above in parents.items()])

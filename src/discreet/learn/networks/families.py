@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from ...domain import Clique, Domain
 from ...errors import CostError, InputError, counted
 from ...graph import count_text, maximal_cliques
-from ...measurement import Measurement, Measurements
+from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
+from ..cards import card_of
 from ..checks import TooLarge, check_limits
-from ..error_curve import mean_absolute
 from ..graph_input import Graph, Parents, parents_of
-from ..procedure import HOPELESS
 
 Array = NDArray[np.float64]
 LARGEST_FAMILY = 1_000_000
@@ -112,6 +111,12 @@ class Families:
     def network(self, tables: Mapping[str, Array], card: Mapping[str, Any] | None = None) -> BayesianNetwork:
         return BayesianNetwork(self.domain, dict(self.parents), dict(tables), card)
 
+    def card(self, measured: Measurements, method: str, records: float, **facts: Any) -> dict[str, Any]:
+        """The card of such a network; edges that were left out are named."""
+        if self.dropped:
+            facts["dropped_edges"] = [list(e) for e in self.dropped]
+        return card_of(measured, method, records, **facts)
+
     def notes(self) -> tuple[str, ...]:
         if not self.dropped:
             return ()
@@ -151,26 +156,3 @@ def rows_from_counts(table: Array, fallback: Array | None = None) -> Array:
         fallback = whole / whole.sum() if whole.sum() > 0 else np.full(table.shape[-1], 1 / table.shape[-1])
     total = table.sum(axis=-1, keepdims=True)
     return np.where(total > 0, table / np.where(total > 0, total, 1.0), fallback)
-
-
-def card_of(
-    method: str, families: Families, measured: Measurements, records: float | None = None, **more: Any
-) -> dict[str, Any]:
-    """The statement of the curator with what the learner adds. ``records``: how many there are as far as the noisy
-    tables tell; where noise outweighs all of them the card says so, and every answer of the model."""
-    card: dict[str, Any] = {**measured.release, "method": method, **more}
-    if not measured.is_release:
-        card["origin"] = next((m.origin for m in measured if m.origin not in ("release", "public")), "research")
-    noisy = [m for m in measured if m.noise.variance]
-    card["noise"] = sorted({m.noise.kind for m in noisy or measured})
-    if families.dropped:
-        card["dropped_edges"] = [list(e) for e in families.dropped]
-    if records is not None and noisy and all(_expected_error(m) >= HOPELESS * records for m in noisy):
-        card["caution"] = (
-            "noise only: in every table the noise outweighs the records, so this says next to nothing about the data"
-        )
-    return card
-
-
-def _expected_error(m: Measurement) -> float:
-    return m.counts.size * mean_absolute(m.noise) * float(m.grid)

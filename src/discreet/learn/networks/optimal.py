@@ -5,7 +5,7 @@
 3. **Smooth**: project to the simplex for row totals, then posterior means of all conditional rows (:mod:`.shrinkage`).
 4. **Fit** the network to the noisy tables, weighting cell by cell by signal and noise (:mod:`.network_fit`).
 
-Privacy. Rows are read by step 1 only, in one call of :meth:`Curator.measure`; the rest is post-processing of noisy
+Privacy. Rows are read by step 1 only, in one request (:class:`Measure`); the rest is post-processing of noisy
 tables and public quantities. The number of records comes from the noisy tables.
 """
 
@@ -21,14 +21,13 @@ from ...graph import DEFAULT_MEMORY_LIMIT
 from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
 from ...privacy.budget import Budget
-from ...privacy.calibration import NoiseChoice, noise_of
-from ...privacy.curator import Curator
+from ...privacy.calibration import NoiseChoice
 from ...privacy.query import Marginals
+from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
 from ..checks import (
     TooLarge,
     as_measurements,
-    check_curator,
     check_limits,
     check_noise,
     check_plan,
@@ -36,10 +35,12 @@ from ..checks import (
 )
 from ..consistency import consistent, estimated_total
 from ..graph_input import Graph, materialised
-from ..procedure import HOPELESS, Plan, PlannedTable
+from ..learner import Learner
+from ..planned import HOPELESS
+from ..procedure import Procedure, Whole
 from ..projection import project_table
 from ..shares import Allocation, allocate
-from .families import LARGEST_FAMILY, Array, Families, card_of, rows_from_counts
+from .families import LARGEST_FAMILY, Array, Families, rows_from_counts
 from .fit import STEPS, engine_for, fit_network
 from .shrinkage import FLOOR, posterior_rows
 
@@ -47,7 +48,7 @@ METHOD = "optimal"
 
 
 @dataclass(frozen=True)
-class OptimalNetwork:
+class OptimalNetwork(Learner[BayesianNetwork]):
     """Learn the conditional tables of a Bayesian network whose graph is public.
 
     Parameters
@@ -89,39 +90,32 @@ class OptimalNetwork:
         """The families of the graph, within the limit on cells."""
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """Each table, its share and its expected error, before a row is read.
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """One step: the tables of all maximal families.
 
-        ``approximate_size`` is for the errors shown, and that of the learner by default; shares depend on the latter.
+        Families, shares and noise are chosen from graph, domain, unit, budget and the learner's own
+        ``approximate_size``, all public; the one given here is for the errors that are shown.
         """
         check_plan(domain, unit, budget)
         size = checked_size(approximate_size) if approximate_size is not None else self.approximate_size
         families, chosen = self._planned(domain, unit, budget)
-        tables = tuple(
-            PlannedTable(clique, cells, share, noise_of(call), chosen.why)
-            for clique, cells, share, call in zip(
-                families.maximal, chosen.plan.cells, chosen.shares, chosen.plan.calls, strict=True
-            )
-        )
+        whole = Whole(domain, unit, budget)
+        tables = whole.measure("tables of the families", _request(families, chosen, budget), why=chosen.why)
         skipped = len(families.cliques) - len(families.maximal)
         notes = (_inside(skipped),) if skipped else ()
-        plan = Plan(METHOD, unit, budget, tables, (*notes, *families.notes()), size)
-        return plan.with_cautions([families.maximal[i] for i in chosen.capped], self._way_out(size))
+        procedure = Procedure(METHOD, whole, (tables,), (*notes, *families.notes()), size)
+        return procedure.with_cautions([families.maximal[i] for i in chosen.capped], self._way_out(size))
 
-    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        """Ask the curator for the tables of all maximal families, with ``share`` (all that remains, by default).
-
-        Guarantee: that of :meth:`Curator.measure`, which is the only step of this learner that reads rows. Families,
-        shares and noise are chosen from graph, domain, unit, budget and ``approximate_size``, all public.
-        """
-        check_curator(curator)
-        families, chosen = self._planned(curator.domain, curator.unit, share or curator.remaining or curator.budget)
-        query = Marginals(families.domain, families.maximal)
-        return curator.measure(query, share, noise=chosen.noise, weights=list(chosen.weights))
-
-    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
-        """:meth:`measure`, then :meth:`estimate`."""
-        return self.estimate(self.measure(curator, share), curator.domain)
+    def request(self, domain: Domain, unit: PrivacyUnit, share: Budget) -> Measure:
+        """The tables of all maximal families, for a share."""
+        return _request(*self._planned(domain, unit, share), share)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         """The network from tables that hold all its families; post-processing only. ``domain`` gives the columns an
@@ -160,7 +154,7 @@ class OptimalNetwork:
         homes = families.homes({c: v for c, (_, v) in tables.items()})
         if all(v == 0 for _, v in tables.values()):
             rows = _closed_form(families, tables, homes)
-            return families.network(rows, card_of(METHOD, families, measured, total, estimation="closed form"))
+            return families.network(rows, families.card(measured, METHOD, total, estimation="closed form"))
         rows = _smoothed(families, tables, homes, total)
         how = "smoothed rows"
         if self.fit_steps:
@@ -170,7 +164,11 @@ class OptimalNetwork:
             else:
                 rows = fit_network(families, engine, rows, tables, homes, total, self.fit_steps)
                 how += f", {counted(self.fit_steps, 'step')} of the network fit"
-        return families.network(rows, card_of(METHOD, families, measured, total, estimation=how))
+        return families.network(rows, families.card(measured, METHOD, total, estimation=how))
+
+
+def _request(families: Families, chosen: Allocation, share: Budget) -> Measure:
+    return Measure(share, Marginals(families.domain, families.maximal), chosen.noise, chosen.weights)
 
 
 def _inside(number: int) -> str:

@@ -23,7 +23,7 @@ a noisy count): ½·√(2/π)·√(n(|X| − 1)(|Π| − 1)). It keeps large fam
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -35,19 +35,23 @@ from ...errors import CostError, InputError, counted
 from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
 from ...privacy.budget import Amount, Budget, exact
-from ...privacy.calibration import NoiseChoice, noise_of, plan_noise, plan_selection
-from ...privacy.curator import Curator
+from ...privacy.calibration import NoiseChoice, plan_selection
 from ...privacy.query import Marginals, Score
+from ...privacy.requests import Asking, Measure, Select
 from ...privacy.unit import PrivacyUnit
 from ...progress import track
-from ..checks import as_measurements, check_curator, check_limits, check_plan, checked_size
+from ..checks import as_measurements, check_limits, check_plan, checked_size
 from ..graph_input import Parents
-from ..procedure import Plan, PlannedTable
+from ..learner import Learner
+from ..planned import measuring, selecting
+from ..procedure import Found, Procedure, Whole
 from .fit import STEPS
 from .optimal import OptimalNetwork
 
 IntArray = NDArray[np.int64]
 Candidate = tuple[str, tuple[str, ...]]
+FoundTables = Callable[[Budget, Parents], Measure]
+"""From a share and the graph that was found to the tables that are measured with it."""
 MOST_CANDIDATES = 20_000
 LARGEST_COUNT = 2**31
 LARGEST_PENALTY = 2**60
@@ -112,13 +116,13 @@ def chance_penalty(domain: Domain, candidate: Candidate, size: float) -> int:
 
 
 @dataclass(frozen=True)
-class SearchedNetwork:
-    """Learn graph and tables from one budget.
+class GraphSearch:
+    """The search alone: options and steps that learners of networks and of fields share.
 
     Parameters
     ----------
     max_parents:
-        In-degree of the network.
+        In-degree of the network: how many earlier columns a column may depend on.
     selection:
         Part of the budget for choosing the graph; the rest goes to the tables.
     approximate_size:
@@ -126,8 +130,6 @@ class SearchedNetwork:
         ``counting``, a part of the budget.
     largest:
         Cells of a family at most. By default so many that an average cell keeps some records: size/20.
-    root:
-        The column to start from; the first of the domain by default. It must not be chosen by looking at the data.
     """
 
     max_parents: int = 2
@@ -136,8 +138,6 @@ class SearchedNetwork:
     approximate_size: int | None = None
     largest: int | None = None
     root: str | None = None
-    noise: NoiseChoice = "auto"
-    fit_steps: int = STEPS
 
     def __post_init__(self) -> None:
         if isinstance(self.max_parents, bool) or not isinstance(self.max_parents, int) or self.max_parents < 1:
@@ -151,72 +151,52 @@ class SearchedNetwork:
         checked_size(self.approximate_size)
         if self.root is not None and not isinstance(self.root, str):
             raise InputError(f"root is the name of the column to start from, got {self.root!r}")
-        self._learner({})  # checks noise and fit_steps
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """What can be known before the graph is chosen: the noisy count, the selections, and how much is left."""
-        check_plan(domain, unit, budget)
-        self._check(domain)
-        counting, selecting, measuring = self._shares(budget, self.approximate_size is not None)
-        tables: tuple[PlannedTable, ...] = ()
-        if counting is not None:
-            (call,) = plan_noise(Marginals(domain, [()]), unit, counting).calls
-            tables = (PlannedTable((), 1, float(exact(self.counting, "counting")), noise_of(call)),)
-        rounds = max(len(domain) - 1, 1)
-        score = Dependence(domain, [(domain.names[1], (domain.names[0],))]) if len(domain) > 1 else None
+    def search_and_measure(
+        self, method: str, whole: Whole, public_size: int | None, shown_size: float | None, tables: FoundTables
+    ) -> Procedure:
+        """A noisy count unless a number of records is known, the search, and the tables of what it finds."""
+        check_plan(whole.domain, whole.unit, whole.budget)
+        self._check(whole.domain)
+        size = self.approximate_size if self.approximate_size is not None else public_size
+        counting, selection = exact(self.counting, "counting"), exact(self.selection, "selection")
+        *count, searching, measured = whole.budget.split(
+            [*([counting] if size is None else []), selection, 1 - selection - (counting if size is None else 0)]
+        )
+
+        def search(released: Measurements) -> Asking[Found]:
+            known = size if size is not None else max(int(released[0].counts), 1)
+            parents = yield from self._search(whole.domain, searching, float(known))
+            return {"parents": {child: list(above) for child, above in parents.items()}}
+
+        def measure(released: Measurements) -> Asking[None]:
+            parents = {child: tuple(above) for child, above in released.found["parents"].items()}
+            yield tables(measured, parents)
+
+        steps = [whole.count(share) for share in count]
         notes = []
-        if score is not None:
-            call, _ = plan_selection(score.linf(unit), selecting.split([1] * rounds)[0])
-            notes.append(
-                f"{counted(rounds, 'private selection')} share{'s' * (rounds == 1)} {selecting}; each can "
-                "tell families apart that differ by more than some "
-                f"{call.scale * math.log(max(len(domain), 2)):.3g} records."
-            )
-        notes.append(f"The tables of the graph that is found share {measuring}; they are not known before.")
-        return Plan(METHOD, unit, budget, tables, tuple(notes), approximate_size)
+        rounds = len(whole.domain) - 1
+        if rounds:
+            name = counted(rounds, "private selection") + " of a column and its parents"
+            steps.append(whole.later(name, searching, search, selecting(searching)))
+            notes.append(self._note(whole, searching, rounds))
+        else:
+            steps.append(whole.later("the graph of one column", searching, search, selecting(searching)))
+        steps.append(whole.later("tables of the graph that is found", measured, measure, measuring(measured)))
+        return Procedure(method, whole, tuple(steps), tuple(notes), shown_size)
 
-    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        """Choose the graph, then measure its tables; all within ``share`` (all that remains, by default). The statement
-        names the graph; noise intervals from these tables take it as it is.
+    def _note(self, whole: Whole, searching: Budget, rounds: int) -> str:
+        first, second, *_ = whole.domain.names
+        score = Dependence(whole.domain, [(second, (first,))])
+        call, _ = plan_selection(score.linf(whole.unit), searching.split([1] * rounds)[0])
+        return (
+            f"{counted(rounds, 'private selection')} share{'s' * (rounds == 1)} {searching}; each can tell families "
+            f"apart that differ by more than some {call.scale * math.log(max(len(whole.domain), 2)):.3g} records."
+        )
 
-        Guarantee: selections, the noisy count and the tables are asked of the curator one after the other and compose
-        within the share; which families are candidates depends on earlier selections and the noisy count only.
-        """
-        check_curator(curator)
-        self._check(curator.domain)
-        whole = share or curator.remaining or curator.budget
-        size = self.approximate_size if self.approximate_size is not None else curator.public_size
-        counting, selecting, measuring = self._shares(whole, size is not None)
-        if size is None:
-            size = max(int(curator.size(counting).counts), 1)
-        parents = self.search(curator, selecting, float(size))
-        measured = self._learner(parents).measure(curator, measuring)
-        return Measurements(measured, {**measured.release, "parents": {n: list(p) for n, p in parents.items()}})
-
-    def fit(self, curator: Curator, share: Budget | None = None) -> BayesianNetwork:
-        """:meth:`measure`, then :meth:`estimate`."""
-        return self.estimate(self.measure(curator, share), curator.domain)
-
-    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
-        """The network from what :meth:`measure` measured, on the graph that it found; post-processing only."""
-        measured = as_measurements(measurements)
-        found = measured.release.get("parents")
-        if not isinstance(found, Mapping):
-            raise InputError(
-                "these measurements do not say which graph was found, so SearchedNetwork.measure did not make them; "
-                "with a graph of your own use OptimalNetwork(graph).estimate"
-            )
-        parents = {child: tuple(above) for child, above in found.items()}
-        model = self._learner(parents).estimate(measured, domain)
-        card = {k: v for k, v in (model.card or {}).items() if k != "parents"}
-        return model.with_card({**card, "method": METHOD, "graph": _arrows(parents)})
-
-    def _learner(self, parents: Parents) -> OptimalNetwork:
-        return OptimalNetwork(parents, noise=self.noise, fit_steps=self.fit_steps)
-
-    def search(self, curator: Curator, share: Budget, size: float) -> Parents:
-        """The graph alone: one selection for each column after the first, with equal parts of the share."""
-        domain = curator.domain
+    def _search(self, domain: Domain, share: Budget, size: float) -> Asking[Parents]:
+        """One selection for each column after the first, with equal parts of the share; which families are candidates
+        depends on earlier selections and on the number of records only."""
         first = domain.names[0] if self.root is None else domain[self.root].name
         chosen: Parents = {first: ()}
         if len(domain) == 1:
@@ -230,7 +210,8 @@ class SearchedNetwork:
             if len(candidates) == 1:
                 x, above = candidates[0]
             else:
-                x, above = candidates[curator.select(Dependence(domain, candidates, penalties), part).indices[0]]
+                selection = yield Select(part, Dependence(domain, candidates, penalties))
+                x, above = candidates[selection.indices[0]]
             chosen[x] = above
         return {name: chosen.get(name, ()) for name in domain}
 
@@ -253,13 +234,55 @@ class SearchedNetwork:
         sets = [c for k in range(1, self.max_parents + 1) for c in combinations(placed, k)]
         return [(x, above) for x in left for above in sets if domain.size((*above, x)) <= limit]
 
-    def _shares(self, whole: Budget, size_known: bool) -> tuple[Budget | None, Budget, Budget]:
-        counting, selecting = exact(self.counting, "counting"), exact(self.selection, "selection")
-        if size_known:
-            second, third = whole.split([selecting, 1 - selecting])
-            return None, second, third
-        first, second, third = whole.split([counting, selecting, 1 - counting - selecting])
-        return first, second, third
+
+@dataclass(frozen=True)
+class SearchedNetwork(GraphSearch, Learner[BayesianNetwork]):
+    """Learn graph and tables from one budget; options as those of :class:`GraphSearch`, and:
+
+    Parameters
+    ----------
+    root:
+        The column to start from; the first of the domain by default. It must not be chosen by looking at the data.
+    noise, fit_steps:
+        Of the tables, as for :class:`OptimalNetwork`.
+    """
+
+    noise: NoiseChoice = "auto"
+    fit_steps: int = STEPS
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._learner({})  # checks noise and fit_steps
+
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        def tables(share: Budget, parents: Parents) -> Measure:
+            return self._learner(parents).request(domain, unit, share)
+
+        return self.search_and_measure(METHOD, Whole(domain, unit, budget), public_size, approximate_size, tables)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
+        """The network from what was measured, on the graph that was found; post-processing only. Noise intervals from
+        these tables take the graph as it is."""
+        measured = as_measurements(measurements)
+        found = measured.found.get("parents")
+        if not isinstance(found, Mapping):
+            raise InputError(
+                "these measurements do not say which graph was found, so SearchedNetwork.measure did not make them; "
+                "with a graph of your own use OptimalNetwork(graph).estimate"
+            )
+        parents = {child: tuple(above) for child, above in found.items()}
+        model = self._learner(parents).estimate(measured, domain)
+        return model.with_card({**(model.card or {}), "method": METHOD, "graph": _arrows(parents)})
+
+    def _learner(self, parents: Parents) -> OptimalNetwork:
+        return OptimalNetwork(parents, noise=self.noise, fit_steps=self.fit_steps)
 
 
 def _arrows(parents: Parents) -> list[str]:

@@ -1,10 +1,10 @@
 """Private Frank–Wolfe ([001] Algorithm 1), for many problems at once: logistic regressions on the ℓ1 ball, or any loss
 and polytope of :mod:`discreet.privacy.queries.polytope`.
 
-``init`` and ``step`` are pure: a state and a curator in, a state and what happened out. With step sizes μ_t = 2/(t+2)
-from w₁ = R·s₀ the iterate is w_{t+1} = 2R/((t+1)(t+2)) · (s₀ + Σ_{τ≤t} (τ+1)·s_τ) over the chosen vertices R·s_τ, whole
-vectors (±e_j on the ℓ1 ball, where s₀ = 0): a public scale times *whole numbers*. So the weights stand on a public
-grid, and margins of whole-valued features are whole numbers, exact in any order of summation.
+``init`` and ``step`` are pure: a state in, one request out, and with its answer the next state and what happened. With
+step sizes μ_t = 2/(t+2) from w₁ = R·s₀ the iterate is w_{t+1} = 2R/((t+1)(t+2)) · (s₀ + Σ_{τ≤t} (τ+1)·s_τ) over the
+chosen vertices R·s_τ, whole vectors (±e_j on the ℓ1 ball, where s₀ = 0): a public scale times *whole numbers*. So the
+weights stand on a public grid, and margins of whole-valued features are whole numbers, exact in any order of summation.
 
 The paper minimises over noisy ⟨s, ∇L⟩ with L an average over n records. The arg-min does not care about the factors R
 and 1/n, so sums are scored, and n, which is private under add-remove, never enters the mechanism.
@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ...privacy.calibration import SelectionChoice
-from ...privacy.curator import Curator
 from ...privacy.queries.gradients import LogisticGradients
 from ...privacy.queries.polytope import Problem
+from ...privacy.requests import Asking, SelectEach
 from ...privacy.unit import PrivacyUnit
 
 Variant = Literal["tight", "published"]
@@ -72,25 +72,24 @@ def selection_of(variant: Variant) -> SelectionChoice:
 
 
 def step(
-    curator: Curator, problem: Problems, state: State, share: Budget, variant: Variant = "tight"
-) -> tuple[State, dict[str, Any]]:
-    """One noisy step of all regressions, for ``share`` in all."""
+    problem: Problems, state: State, share: Budget, variant: Variant = "tight"
+) -> Asking[tuple[State, dict[str, Any]]]:
+    """One noisy step of all regressions, for ``share`` in all: a request, then the next state and what happened."""
     score = problem(state.v, state.scale).score(adaptive=variant == "tight")
-    chosen = curator.select_each(score, share, mechanism=selection_of(variant))
+    chosen = yield SelectEach(share, score, mechanism=selection_of(variant))
     moves = score.moves([c.indices[0] for c in chosen])
     info = {"moves": moves, "names": [c.names[0] for c in chosen], "scales": [c.scale for c in chosen]}
     return State(state.v + (state.steps + 2) * moves, state.steps + 1, state.radius), info
 
 
-def run(
-    curator: Curator,
+def descend(
     problem: Problems,
     start: State,
     steps: int,
     budget: Budget,
     variant: Variant = "tight",
     on_step: Callable[[State, dict[str, Any]], None] | None = None,
-) -> State:
+) -> Asking[State]:
     """``steps`` noisy steps with equal shares. The tight variant ends with the average of the second half of its
     iterates: it costs nothing, a convex loss is no larger there than on average, and the last vertices weigh less."""
     if variant not in ("tight", "published"):
@@ -98,7 +97,7 @@ def run(
     state = start
     total, count = np.zeros(start.v.shape), 0
     for share in budget.split([1] * steps):
-        state, info = step(curator, problem, state, share, variant)
+        state, info = yield from step(problem, state, share, variant)
         if state.steps > steps // 2:
             total, count = total + state.w, count + 1
         if on_step is not None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ...domain import Clique, Domain
 from ...encoding import Codes
 from ...errors import InputError
+from ...measurement import Measurement
 from ...tables.base import IntArray
 from ..query import GroupedScore, Part, Query, Score
 from ..unit import PrivacyUnit, Relation, Sensitivity
@@ -31,6 +32,20 @@ _MOST_ENUMERATED = 12  # columns up to which the sensitivity of an irregular lis
 def all_monomials(domain: Domain, order: int, *, least: int = 1) -> tuple[Clique, ...]:
     """Every set of ``least`` to ``order`` columns, small sets first."""
     return tuple(I for size in range(least, order + 1) for I in combinations(domain.names, size))
+
+
+def measured_monomials(measurement: Measurement) -> tuple[Clique, ...]:
+    """Of which monomials these noisy sums are, as :class:`ParitySums` said when they were measured."""
+    domain, which = measurement.domain, measurement.about.get("parities")
+    if type(which) is int and 0 < which <= len(domain):
+        found = all_monomials(domain, which)
+    elif isinstance(which, list) and all(isinstance(I, list) for I in which):
+        found = tuple(domain.clique(I) for I in which)
+    else:
+        raise InputError(f"{measurement.label!r} are not sums of parities")
+    if measurement.counts.shape != (len(found),):
+        raise InputError(f"{measurement.label!r} says that it holds {len(found)} parities, and does not")
+    return found
 
 
 class ParitySums(Query):
@@ -59,7 +74,16 @@ class ParitySums(Query):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (Part(self._label, (len(self.monomials),)),)
+        return (Part(self._label, (len(self.monomials),), about=self._about),)
+
+    @property
+    def _about(self) -> dict[str, Any]:
+        """Which parities: all up to an order in a word, or one by one."""
+        order = max(map(len, self.monomials), default=0)
+        everything = sum(math.comb(len(self.domain), k) for k in range(1, order + 1))
+        if len(self.monomials) == everything and self.monomials == all_monomials(self.domain, order):
+            return {"parities": order}
+        return {"parities": [list(I) for I in self.monomials]}
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -1,0 +1,30 @@
+"""The card of a model: the curator's statement of who is protected and what was spent, with what the learner adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..measurement import Measurement, Measurements
+from .error_curve import mean_absolute
+from .planned import HOPELESS
+
+NOISE_ONLY = "noise only: in every table the noise outweighs the records, so this says next to nothing about the data"
+
+
+def card_of(measurements: Measurements, method: str, records: float | None = None, **facts: Any) -> dict[str, Any]:
+    """What is exact or seeded leaves its mark. ``records``: how many there are as far as the noisy tables tell; where
+    noise outweighs all of them the card says so, and every answer of the model."""
+    statement = {key: value for key, value in measurements.release.items() if key != "found"}
+    card = {**facts, **statement, "method": method}  # what was spent is the curator's to say
+    card["noise"] = sorted({m.noise.kind for m in measurements if m.origin != "public"})
+    if not measurements.is_release:
+        odd = [m.origin for m in measurements if m.origin not in ("release", "public")]
+        card["origin"] = odd[0] if odd else card.get("origin", "research")
+    noisy = [m for m in measurements if m.noise.variance]
+    if records is not None and noisy and all(_expected_error(m) >= HOPELESS * records for m in noisy):
+        card["caution"] = NOISE_ONLY
+    return card
+
+
+def _expected_error(m: Measurement) -> float:
+    return m.counts.size * mean_absolute(m.noise) * float(m.grid)

@@ -1,0 +1,78 @@
+"""What every learner is: a value whose fields are its options, with two things to say.
+
+``prepare`` says what it will ask, from public things alone; ``estimate`` makes the model of what was released. The rest
+follows: a plan is a prepared procedure, measuring is running it, fitting is both.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Domain
+from ..measurement import Measurements
+from ..models.base import Model
+from ..privacy.budget import Budget
+from ..privacy.curator import Curator
+from ..privacy.unit import PrivacyUnit
+from .checks import check_curator
+from .procedure import Procedure
+
+Result = TypeVar("Result")
+
+
+class Learner(ABC, Generic[Result]):
+    """From a curator, or from what one released, to a model (or, for learners of structure, to a graph)."""
+
+    refits: ClassVar[bool] = True
+    """Whether noisy sums alone determine the model, so that anybody can learn it again from them."""
+
+    @abstractmethod
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """What will be asked, and for how much: of public things only.
+
+        ``public_size`` is the number of records where that is public knowledge; ``approximate_size`` a guess of it, for
+        the errors that are shown.
+        """
+
+    @abstractmethod
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Result:
+        """The model from what was released; post-processing, which costs nothing."""
+
+    def expected(self, measurements: Measurements) -> Callable[[Model], list[NDArray[np.float64]]] | None:
+        """What a model expects of each measurement, for noise intervals of sums that are no contingency tables; None
+        where all of them are."""
+        return None
+
+    def plan(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        approximate_size: float | None = None,
+        public_size: int | None = None,
+    ) -> Procedure:
+        """What would be asked, to be printed: the very procedure that :meth:`fit` runs."""
+        size = public_size if approximate_size is None else approximate_size
+        return self.prepare(domain, unit, budget, public_size, size)
+
+    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
+        """Ask the curator, with ``share`` or all that remains. Guarantee: the share; see :mod:`.procedure`."""
+        check_curator(curator)
+        share = curator.share_of(share)
+        return self.prepare(curator.domain, curator.unit, share, curator.public_size).run(curator)
+
+    def fit(self, curator: Curator, share: Budget | None = None) -> Result:
+        """:meth:`measure`, then :meth:`estimate`."""
+        return self.estimate(self.measure(curator, share), curator.domain)

@@ -1,0 +1,120 @@
+"""Requests: what a learner may ask of a curator, as plain values.
+
+A learner never holds a curator. It yields requests and is sent the answers, which are public::
+
+    def asking(released):
+        tables = yield Measure(query, share)
+        best = yield Select(score_made_from(tables), share)
+        return {"chosen": best.names}
+
+Whoever runs it (:meth:`discreet.learn.procedure.Procedure.run`) puts each request to the curator, which checks it,
+charges it and draws the noise. The guarantees are those of the curator's methods of the same name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from ..measurement import Measurement, Measurements
+from .budget import Amount, Budget
+from .calibration import NoiseChoice, SelectionChoice
+from .curator import Curator, Selection
+from .query import GroupedScore, Query, Score
+from .stability import Stability, StabilityTest
+from .voting import Learner, Vote
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Request(ABC):
+    """One question and what it may cost."""
+
+    share: Budget
+
+    @abstractmethod
+    def ask(self, curator: Curator) -> Any:
+        """Put it to a curator."""
+
+
+Asking = Generator[Request, Any, T]
+"""Requests going out, answers coming back, and at the end what was found."""
+
+
+@dataclass(frozen=True)
+class Measure(Request):
+    """Noisy sums: :meth:`Curator.measure`. The answer is :class:`Measurements`."""
+
+    query: Query
+    noise: NoiseChoice = "auto"
+    weights: Sequence[Amount] | None = None
+
+    def ask(self, curator: Curator) -> Measurements:
+        return curator.measure(self.query, self.share, noise=self.noise, weights=self.weights)
+
+
+@dataclass(frozen=True)
+class Select(Request):
+    """The best k of public candidates: :meth:`Curator.select`."""
+
+    score: Score
+    k: int = 1
+
+    def ask(self, curator: Curator) -> Selection:
+        return curator.select(self.score, self.share, k=self.k)
+
+
+@dataclass(frozen=True)
+class SelectEach(Request):
+    """The best k of each group of candidates: :meth:`Curator.select_each`."""
+
+    score: GroupedScore
+    k: int = 1
+    mechanism: SelectionChoice = "auto"
+
+    def ask(self, curator: Curator) -> tuple[Selection, ...]:
+        return curator.select_each(self.score, self.share, k=self.k, mechanism=self.mechanism)
+
+
+@dataclass(frozen=True)
+class TestStability(Request):
+    """All findings of a test, or a refusal: :meth:`Curator.release_if_stable`."""
+
+    test: StabilityTest
+
+    def ask(self, curator: Curator) -> Stability:
+        return curator.release_if_stable(self.test, self.share)
+
+
+@dataclass(frozen=True)
+class Poll(Request):
+    """What most of many random blocks find: :meth:`Curator.vote` and its kin, by ``how``."""
+
+    learner: Learner
+    blocks: int
+    how: Literal["histogram", "propose-test-release", "each edge"] = "histogram"
+    questions: int = 1
+
+    def ask(self, curator: Curator) -> Vote | Stability:
+        if self.how == "histogram":
+            return curator.vote(self.learner, self.blocks, self.share)
+        if self.how == "propose-test-release":
+            return curator.vote_and_test(self.learner, self.blocks, self.share)
+        return curator.vote_for_each(self.learner, self.questions, self.blocks, self.share)
+
+
+def answered(curator: Curator, asking: Asking[T]) -> tuple[list[Measurement], T]:
+    """Put every request to the curator and hand its answer back: all noisy sums, and what was found at the end."""
+    measured: list[Measurement] = []
+    answer: Any = None
+    while True:
+        try:
+            request = asking.send(answer)
+        except StopIteration as end:
+            return measured, end.value
+        answer = request.ask(curator)
+        if isinstance(answer, Measurements):
+            measured.extend(answer)
