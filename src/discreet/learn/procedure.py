@@ -9,10 +9,11 @@ curator lets a step spend no more than its share, and writes the step's name bes
 where ledger, card and report read it. There is no other place where a share is computed or a step is named.
 
 Guarantee: the procedure's budget, for the curator's unit and relation. Each request is (a part of) a step's share by
-the curator's own argument; shares add up to the budget, in one of three ways:
+the curator's own argument; shares add up to the budget, in one of four ways:
 
 * composed: the shares are parts of the budget (``Budget.split``), and the curator's account adds up what they cost;
 * in sequence: ε and δ of the steps add up (:meth:`Curator.in_sequence`);
+* as one Gaussian: all steps are Gaussian noise, and their μ² add up (:meth:`Curator.in_gaussian`);
 * in blocks: each step is asked of one of several disjoint random blocks and may cost the whole budget, because a unit
   is in one block (:meth:`Curator.partition`).
 
@@ -119,7 +120,7 @@ class Procedure:
     notes: tuple[str, ...] = ()
     approximate_size: float | None = None
     given: tuple[Measurement, ...] = ()
-    composition: Literal["composed", "in sequence", "in blocks"] = "composed"
+    composition: Literal["composed", "in sequence", "as one Gaussian", "in blocks"] = "composed"
 
     def __post_init__(self) -> None:
         checked_size(self.approximate_size)
@@ -160,7 +161,11 @@ class Procedure:
         ask = Request.ask if transcript is None else transcript.ask
         kept: list[Measurement] = list(self.given)
         found: dict[str, Any] = {}
-        asked = curator.in_sequence(self.budget) if self.composition == "in sequence" else curator
+        asked = curator
+        if self.composition == "in sequence":
+            asked = curator.in_sequence(self.budget)
+        elif self.composition == "as one Gaussian":
+            asked = curator.in_gaussian(self.budget)
         in_blocks = self.composition == "in blocks"
         blocks = curator.partition(len(self.steps), self.budget) if in_blocks else ()
         for step in self.steps:

@@ -14,7 +14,7 @@ from typing import Any, Self
 from ..domain import Domain
 from ..errors import BudgetError
 from .accounting import Accountant, Cost
-from .budget import Amount, ApproxDP, Budget, exact
+from .budget import Amount, ApproxDP, Budget, GaussianDP, exact
 from .ledger import Ledger
 from .unit import PrivacyUnit
 
@@ -35,9 +35,9 @@ class Booking:
         return cls(tuple(_cost(*parts) for parts in plain["costs"]), dict(plain["entry"]))
 
 
-def _cost(epsilon: str | None, epsilon_delta: str, rho: str | None, rho_delta: str) -> Cost:
-    known = [None if part is None else Fraction(part) for part in (epsilon, rho)]
-    return Cost(known[0], Fraction(epsilon_delta), known[1], Fraction(rho_delta))
+def _cost(epsilon: str | None, epsilon_delta: str, rho: str | None, rho_delta: str, mu_squared: str | None) -> Cost:
+    known = [None if part is None else Fraction(part) for part in (epsilon, rho, mu_squared)]
+    return Cost(known[0], Fraction(epsilon_delta), known[1], Fraction(rho_delta), known[2])
 
 
 class Account:
@@ -58,7 +58,7 @@ class Account:
     ) -> None:
         if budget is None:
             raise BudgetError("a curator needs a budget: PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ)")
-        if not isinstance(budget, Budget):
+        if not isinstance(budget, Budget) or isinstance(budget, GaussianDP):
             raise BudgetError(f"budget must be PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ), got {budget!r}")
         self.budget = budget
         self.unit = unit
