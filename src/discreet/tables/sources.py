@@ -1,4 +1,4 @@
-"""Files of rows as blocks of codes: delimited text and Parquet, read by DuckDB file by file.
+"""Files of rows as blocks of codes, file by file: delimited text (see delimited.py), and Parquet, read by DuckDB.
 
 How a file is read follows from its first line or its footer and the schema, which are public, and never from another
 file: each is asked for its own columns and types. Messages name files and columns, never values; DuckDB's own, which
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ from ..encoding import Codes, encode_column
 from ..errors import EngineError, FileFormatError, InputError, did_you_mean
 from .arrow import encode_arrow, identities, spelling_codes, spellings
 from .blocks import BLOCK_ROWS, Block
-from .delimited import open_delimited
+from .delimited import DelimitedFile, open_delimited
 
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -40,19 +40,13 @@ class SourceFile(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
 
-    @property
-    def source(self) -> str:
-        """What to select from; its one parameter is :attr:`pattern`, its columns are called c0, c1, …"""
-
-    @property
-    def pattern(self) -> str: ...
-
     def column(self, name: str) -> str:
-        """What the column is called in SQL."""
+        """What the column is called in SQL: c0, c1, … by its place in the file."""
+
+    def relation(self, connection: Any, names: Sequence[str]) -> Any:
+        """These columns as something for DuckDB to select from, once."""
 
     def require(self, names: Iterable[str], role: str, *, credible: bool = False) -> None: ...
-
-    def connection(self) -> AbstractContextManager[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -61,15 +55,6 @@ class ParquetFile:
 
     path: Path
     names: tuple[str, ...]
-
-    @property
-    def source(self) -> str:
-        columns = ", ".join(f"c{i}" for i in range(len(self.names)))
-        return f"read_parquet(?, hive_partitioning = false, file_row_number = false) AS t({columns})"
-
-    @property
-    def pattern(self) -> str:
-        return literal_pattern(self.path)
 
     def column(self, name: str) -> str:
         return f"c{self.names.index(name)}"
@@ -81,15 +66,11 @@ class ParquetFile:
                 hint = did_you_mean(name, self.names)
                 raise InputError(f"the footer of {self.path} names no column {name!r} ({role}){hint}")
 
-    @contextmanager
-    def connection(self) -> Iterator[Any]:
-        """A private connection, for tools of the curator."""
-        with engine(most_threads(None), memory_bytes(None)) as connection:
-            try:
-                yield connection
-            except duckdb.Error:
-                with failures_of(self):
-                    raise
+    def relation(self, connection: Any, names: Sequence[str]) -> Any:
+        columns = ", ".join(f"c{i}" for i in range(len(self.names)))
+        chosen = ", ".join(map(self.column, names)) or "1 AS nothing"
+        source = f"read_parquet(?, hive_partitioning = false, file_row_number = false) AS t({columns})"
+        return connection.sql(f"SELECT {chosen} FROM {source}", params=[literal_pattern(self.path)])
 
 
 def literal_pattern(path: Path) -> str:
@@ -120,15 +101,15 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
 
 
-def open_file(path: Path) -> SourceFile:
-    """Read the public part of a file: the first line of text, the footer of Parquet."""
+def open_file(path: Path, delimiter: str | None = None, *, row_is_line: bool = False) -> SourceFile:
+    """Read the public part of a file: the first line of text, the footer of Parquet. The rest is said of text only."""
     try:
         with open(path, "rb") as stream:
             is_parquet = stream.read(4) == b"PAR1"
     except OSError:
         is_parquet = False  # delimited.py says what is wrong with it
     if not is_parquet:
-        return open_delimited(path)
+        return open_delimited(path, delimiter, row_is_line=row_is_line)
     try:
         return ParquetFile(path, tuple(pq.read_schema(path).names))
     except (pa.ArrowException, OSError):
@@ -140,10 +121,18 @@ def open_file(path: Path) -> SourceFile:
 class Sources:
     """All files of a table, checked against the schema before a row is read."""
 
-    def __init__(self, path: str | os.PathLike[str], domain: Domain, unit: str | None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        domain: Domain,
+        unit: str | None,
+        delimiter: str | None = None,
+        *,
+        row_is_line: bool = False,
+    ) -> None:
         self.domain, self.unit = domain, unit
-        self.files = [open_file(p) for p in find_files(path)]
-        wanted = list(dict.fromkeys([*domain.names, *([unit] if unit is not None else [])]))
+        self.files = [open_file(p, delimiter, row_is_line=row_is_line) for p in find_files(path)]
+        self._wanted = wanted = list(dict.fromkeys([*domain.names, *([unit] if unit is not None else [])]))
         for file in self.files:
             known = [*file.names, *partitions(file.path)]
             for name in wanted:
@@ -158,35 +147,41 @@ class Sources:
                     )
 
     def batches(self, threads: int, memory_limit: int) -> Iterator[tuple[SourceFile, Any]]:
-        """Arrow batches of the wanted columns, file by file; :meth:`encode` makes blocks of them."""
-        with engine(threads, memory_limit) as connection:
+        """What the files hold in the wanted columns, some rows at a time; :meth:`encode` makes blocks of it."""
+        with ExitStack() as stack:
+            connection = None
             for file in self.files:
+                if connection is None and isinstance(file, ParquetFile):
+                    connection = stack.enter_context(engine(threads, memory_limit))
                 with failures_of(file):
                     yield from ((file, batch) for batch in self._read(connection, file))
 
     def _read(self, connection: Any, file: SourceFile) -> Iterator[Any]:
-        kinds = dict(
-            enumerate(
-                row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {file.source}", [file.pattern]).fetchall()
-            )
-        )
+        if isinstance(file, DelimitedFile):
+            yield from file.pieces()
+            return
+        names = [name for name in self._wanted if name in file.names]
+        relation = file.relation(connection, names)
+        kinds = dict(zip(names, map(str, relation.types), strict=False))
         chosen = []
-        for name in dict.fromkeys([*self.domain.names, *([self.unit] if self.unit else [])]):
-            if name in file.names:
-                i = file.names.index(name)
-                raw = f"c{i} AS {_quoted(f'raw {name}')}"
-                if name in self.domain:
-                    attribute = self.domain[name]
-                    chosen.append(_text_lookup(f"c{i}", attribute) if in_engine(kinds[i], attribute) else raw)
-                if name == self.unit and (name not in self.domain or in_engine(kinds[i], self.domain[name])):
-                    chosen.append(raw)
-        chosen = chosen or ["1 AS nothing"]
-        relation = connection.sql(f"SELECT {', '.join(chosen)} FROM {file.source}", params=[file.pattern])
-        yield from relation.to_arrow_reader(BLOCK_ROWS)
+        for name in names:
+            column = file.column(name)
+            raw = f"{column} AS {_quoted(f'raw {name}')}"
+            if name in self.domain:
+                attribute = self.domain[name]
+                chosen.append(_text_lookup(column, attribute) if in_engine(kinds[name], attribute) else raw)
+            if name == self.unit and (name not in self.domain or in_engine(kinds[name], self.domain[name])):
+                chosen.append(raw)
+        yield from relation.project(", ".join(chosen or ["nothing"])).to_arrow_reader(BLOCK_ROWS)
 
     def encode(self, file: SourceFile, batch: Any) -> Block:
         """A block of codes. Runs in any thread."""
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        if isinstance(file, DelimitedFile):
+            names = [name for name in self._wanted if name in file.names]
+            batch = file.batch(batch, names)
+            columns = dict(zip((f"raw {name}" for name in names), batch.columns, strict=False))
+        else:
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         constant = partitions(file.path)
 
         def codes(attribute: Attribute) -> Codes:
@@ -242,23 +237,34 @@ def _quoted(name: str) -> str:
 
 
 @contextmanager
-def engine(threads: int, memory_limit: int) -> Iterator[Any]:
+def engine(threads: int, memory_limit: int | None = None) -> Iterator[Any]:
     """A private DuckDB: it fetches no extensions, spills nothing to the disk, and keeps to its part of the memory."""
-    connection = duckdb.connect(
-        config={
-            "temp_directory": "",
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "threads": threads,
-            "memory_limit": f"{max(memory_limit // 2, 1 << 27)}B",
-            "preserve_insertion_order": False,
-        }
-    )
+    config: dict[str, Any] = {
+        "temp_directory": "",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "threads": threads,
+        "preserve_insertion_order": False,
+    }
+    if memory_limit is not None:
+        config["memory_limit"] = f"{max(memory_limit // 2, 1 << 27)}B"
+    connection = duckdb.connect(config=config)
     try:
         connection.execute("SET enable_progress_bar = false")  # it would draw on the standard output
         yield connection
     finally:
         connection.close()
+
+
+@contextmanager
+def tool(file: SourceFile) -> Iterator[Any]:
+    """A private DuckDB for tools of the curator."""
+    with engine(most_threads(None)) as connection:
+        try:
+            yield connection
+        except duckdb.Error:
+            with failures_of(file):
+                raise
 
 
 @contextmanager
