@@ -113,8 +113,8 @@ def _broken(record: bytes, row: Fields, form: Form) -> Iterator[str]:
         yield _OPEN if row.left_open else _STRAY
     if b'"' not in record and (b"\r" in record or b"\n" in record):
         yield _LINE_END
-    later_lines = record.split(form.line_end)[1:]
-    if form.columns > 1 and any(len(fields_of(line, form).values) == form.columns for line in later_lines):
+    inner_lines = record.split(form.line_end)[1:-1]
+    if form.columns > 1 and any(len(fields_of(line, form).values) == form.columns for line in inner_lines):
         yield _SPANS
 
 

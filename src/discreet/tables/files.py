@@ -134,7 +134,7 @@ class FileTable(JobTable):
             sources = self._sources
             scratch = Scratch(Layout(self.domain, self.unit_column is not None))
             sorter = Sorter(scratch, 1, BLOCK_ROWS * scratch.layout.row_bytes - 1)
-            batches = sources.batches(self._threads, self._memory)
+            batches = sources.batches()
             for block in in_threads(lambda item: sources.encode(*item), batches, self._threads):
                 sorter.add({0: block})
             sorter.flush()
