@@ -170,6 +170,14 @@ def test_text_in_every_form_is_the_same_table(stored, name):
     assert same_sums(open_table(base / name, mixed_domain(), unit="who"), reference, mixed_domain())
 
 
+@pytest.mark.parametrize("end", ["csv", "parquet"])
+def test_all_columns_may_stand_in_the_path(tmp_path, end):
+    (tmp_path / "word=yes").mkdir()
+    path = tmp_path / "word=yes" / f"rows.{end}"
+    write_parquet(path, {"x": ["1", "2", '"']}) if end == "parquet" else path.write_text('x,y\n1,1\n2,1\n"\n')
+    assert words_table(tmp_path).count([("word",)])[0].tolist() == [3, 0]
+
+
 # -- coins -------------------------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -70,11 +71,21 @@ class DelimitedFile:
     def pieces(self) -> Iterator[Piece]:
         """The records, some at a time; :meth:`batch` makes columns of them."""
         try:
-            with _unpacked(self.path, self.compression) as stream:
-                stream.read(self.start)
-                yield from pieces(stream, self.form)
+            yield from pieces(self._opened, self.form)
         except (OSError, EOFError, zlib.error):
             raise FileFormatError(f"cannot read {self.path} to its end; is it whole?") from None
+
+    @contextmanager
+    def _opened(self, at: int) -> Iterator[IO[bytes]]:
+        """The rows, from a number of bytes on."""
+        with _unpacked(self.path, self.compression) as stream:
+            missing = self.start + at
+            if self.compression == "none":
+                stream.seek(missing)
+                missing = 0
+            while missing and (passed := len(stream.read(min(missing, _LONGEST_HEADER)))):
+                missing -= passed
+            yield stream
 
     def batch(self, piece: Piece, names: Sequence[str]) -> Any:
         """These columns of some records as Arrow texts, called c0, c1, … by their place in the file."""

@@ -5,9 +5,9 @@ ends. The same bytes may be one record whose text spans lines, or many records t
 reader can be right about both. So that is decided by what is public:
 
 - As a rule, text that is valid (RFC 4180) is read as valid: a field that is opened by a quote runs over line ends if
-  thereby the record comes to a valid end with as many fields as there are columns, within ``LONGEST`` bytes. So
-  records of any text, written by any sound writer, are rows one to one. If it does not, the quote was a stray one, and
-  the end of its line closes it.
+  thereby the record comes to a valid end with as many fields as there are columns, however far away. So records of
+  any text, written by any sound writer, are rows one to one. If it does not, the quote was a stray one, and the end of
+  its line closes it.
 - With ``row_is_line``, a record is a line whatever its quotes are. So lines of any text are rows one to one.
 
 Every record has a reading; nothing fails on what it holds. Most records are *plain*, and are parsed by Arrow many at a
@@ -16,20 +16,22 @@ time; only in these does every parser see the same fields. The others, found her
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-LONGEST = 1 << 24  # bytes of a record; a longer line is not counted
+LONGEST = 1 << 24  # bytes of a record; a longer one is not counted
 CHUNK = 1 << 22
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTE = b'"'
-_UNKNOWN = -1  # where a record ends cannot be told before more bytes come
+_BLANKS = re.compile(rb" *")
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
@@ -46,7 +48,7 @@ class Form:
 
 
 class Piece(NamedTuple):
-    """Some records: plain ones, a line each, and any others one by one. ``too_long`` lines are not counted."""
+    """Some records: plain ones, a line each, and any others one by one. Those ``too_long`` are not counted."""
 
     plain: bytes
     rows: int
@@ -62,24 +64,30 @@ class Fields(NamedTuple):
     stray: bool = False
 
 
-def pieces(stream: IO[bytes], form: Form) -> Iterator[Piece]:
-    """The records of a stream that stands behind its header line."""
-    buffer, skipping, final = b"", False, False
-    while not final:
-        chunk = stream.read(CHUNK)
-        final = not chunk
-        buffer += chunk
-        if skipping:
-            _, found, rest = buffer.partition(form.line_end)
-            buffer, skipping = (rest, False) if found else (buffer[-1:], True)  # it may be half of a line end
-            if skipping:
+def pieces(opened: Callable[[int], AbstractContextManager[IO[bytes]]], form: Form) -> Iterator[Piece]:
+    """The records of a stream, which is ``opened`` at any number of bytes behind the header line."""
+    with opened(0) as stream:
+        buffer, at, stray, final = b"", 0, -1, False
+        while not final:
+            chunk = stream.read(CHUNK)
+            final = not chunk
+            buffer += chunk
+            piece, used = _split(buffer, form, final, stray - at)
+            yield piece
+            buffer, at = buffer[used:], at + used
+            if final or len(buffer) <= LONGEST + 1:
                 continue
-        piece, used = _split(buffer, form, final)
-        yield piece
-        buffer = buffer[used:]
-        if len(buffer) > LONGEST + 1 and form.line_end not in buffer:
-            buffer, skipping = buffer[-1:], True
+            # The record that is open is too long, if it is one: to hold it is not possible, to look ahead is.
+            end = None
+            if stray != at and not form.row_is_line:
+                with opened(at) as ahead:
+                    end = _far_end(ahead, form)
+            if end is None and form.line_end in buffer:
+                stray = at
+                continue
             yield Piece(b"", 0, [], 1)
+            buffer, skipped = _behind(stream, buffer, form.line_end, 0 if end is None else end)
+            at += skipped
 
 
 def batch_of(piece: Piece, form: Form, columns: Sequence[int]) -> Any:
@@ -128,8 +136,10 @@ def fields_of(record: bytes, form: Form) -> Fields:
 # -- which lines are plain ---------------------------------------------------------------------------------------------
 
 
-def _split(buffer: bytes, form: Form, final: bool) -> tuple[Piece, int]:
-    """The records that are complete, and how many bytes they take. ``final``: no more bytes will come."""
+def _split(buffer: bytes, form: Form, final: bool, stray: int = -1) -> tuple[Piece, int]:
+    """The records that are complete, and how many bytes they take. ``final``: no more bytes will come. ``stray``: where
+    a line starts that is known to be a record by itself.
+    """
     a = np.frombuffer(buffer, dtype=np.uint8)
     starts, ends, after = _lines(a, form, final)
     if not len(starts):
@@ -139,10 +149,13 @@ def _split(buffer: bytes, form: Form, final: bool) -> tuple[Piece, int]:
     separators = np.add.reduceat(a == form.delimiter[0], starts, dtype=np.int64) - inner
     odd = unsound | (separators != form.columns - 1)
     odd[_line_of(_strange_line_ends(a, form), starts)] = True
-    too_long = ends - starts > LONGEST
-    left_out = too_long | (ends == starts) if form.columns > 1 else too_long
-    records, taken, cut = _odd_records(buffer, starts, ends, np.flatnonzero(odd & ~left_out), unsound, form, final)
-    plain = ~(odd | left_out | taken)
+    odd |= ends - starts > LONGEST
+    blank = (ends == starts) & (form.columns > 1)
+    unsound &= starts != stray
+    records, taken, cut = _odd_records(buffer, starts, ends, np.flatnonzero(odd & ~blank), unsound, form, final)
+    too_long = sum(len(record) > LONGEST for record in records)
+    records = [record for record in records if len(record) <= LONGEST]
+    plain = ~(odd | blank | taken)
     plain[cut:] = False
     used = int(after[cut - 1]) if cut else 0
     text = _joined(buffer, a, starts, after, plain, used)
@@ -152,7 +165,7 @@ def _split(buffer: bytes, form: Form, final: bool) -> tuple[Piece, int]:
                 plain[i] = False
                 records.append(line)
         text = _joined(buffer, a, starts, after, plain, used)
-    return Piece(text, int(plain.sum()), records, int(too_long[:cut].sum())), used
+    return Piece(text, int(plain.sum()), records, too_long), used
 
 
 def _lines(a: Bytes, form: Form, final: bool) -> tuple[Places, Places, Places]:
@@ -225,8 +238,8 @@ def _odd_records(
         if start < upto:
             continue
         if unsound[i] and not form.row_is_line and fields_of(buffer[start:end], form).left_open:
-            found = _end_of_record(buffer, start, form, final)
-            if found is _UNKNOWN:
+            found = _end_of_record(buffer, _Place(start), form, final)
+            if isinstance(found, _Place):
                 return records, taken, i
             if found is not None:
                 end = found
@@ -239,53 +252,92 @@ def _odd_records(
 # -- records that span lines -------------------------------------------------------------------------------------------
 
 
-def _end_of_record(buffer: bytes, start: int, form: Form, final: bool) -> int | None:
-    """Where a valid record ends: all fields there, and each either in quotes or without any. None: it is not valid."""
-    stop = min(len(buffer), start + LONGEST)
-    ended = final and stop == len(buffer)
-    out_of_bytes = None if ended or stop == start + LONGEST else _UNKNOWN
-    i = start
-    for column in range(1, form.columns + 1):
-        i = _past_blanks(buffer, i, form)
-        if buffer.startswith(_QUOTE, i):
-            i = _closing(buffer, i + 1, stop, ended=ended)
-            if i < 0:
-                return out_of_bytes
-            i = _past_blanks(buffer, i + 1, form)
+class _Place(NamedTuple):
+    """Where a look at a record has come to: in which column, and in what part of a field."""
+
+    at: int
+    column: int = 1
+    part: Literal["start", "plain", "quoted", "closed"] = "start"
+
+
+def _end_of_record(buffer: bytes, place: _Place, form: Form, final: bool) -> int | _Place | None:
+    """Where a valid record ends: all fields there, and each either in quotes or without any. None: it is not valid.
+    A place: more bytes are needed to tell.
+    """
+    stop = len(buffer)
+    i, column, part = place
+    while True:
+        if part == "start":
+            i = _past_blanks(buffer, i, form)
+            if i == stop and not final:
+                return _Place(i, column)
+            part = "quoted" if buffer.startswith(_QUOTE, i) else "plain"
+            i += part == "quoted"
+        if part == "quoted":
+            close = _closing(buffer, i, stop, ended=final)
+            if close < 0:
+                return None if final else _Place(~close, column, part)
+            i, part = close + 1, "closed"
+        if part == "closed":
+            i = _past_blanks(buffer, i, form)
         else:
-            marks = (buffer.find(mark, i, stop) for mark in (form.delimiter, form.line_end))
-            end = min((at for at in marks if at >= 0), default=stop)
+            marks = (buffer.find(mark, i) for mark in (form.delimiter, form.line_end))
+            half = not final and form.line_end == b"\r\n" and buffer.endswith(b"\r")
+            end = min((at for at in marks if at >= 0), default=stop - half)
             if buffer.find(_QUOTE, i, end) >= 0:
                 return None
             i = end
         last = column == form.columns
-        if last and ended and i == stop:
+        if last and final and i == stop:
             return i
         mark = form.line_end if last else form.delimiter
-        if i + len(mark) > stop:
-            return out_of_bytes
+        if not final and i + len(mark) > stop:
+            return _Place(i, column, part)
         if not buffer.startswith(mark, i):
             return None
-        i += 0 if last else len(mark)
-    return i
+        if last:
+            return i
+        i, column, part = i + len(mark), column + 1, "start"
+
+
+def _far_end(stream: IO[bytes], form: Form) -> int | None:
+    """Where a valid record ends that may be too long to hold; None: it is not valid."""
+    buffer, behind = b"", 0
+    found: int | _Place | None = _Place(0)
+    while isinstance(found, _Place):
+        buffer, behind, found = buffer[found.at :], behind + found.at, found._replace(at=0)
+        buffer += (chunk := stream.read(CHUNK))
+        found = _end_of_record(buffer, found, form, not chunk)
+    return None if found is None else behind + found
+
+
+def _behind(stream: IO[bytes], buffer: bytes, line_end: bytes, least: int) -> tuple[bytes, int]:
+    """What comes behind the first line end that starts ``least`` or more bytes from here, and how far from here."""
+    passed = 0
+    while (found := buffer.find(line_end, max(least - passed, 0))) < 0:
+        chunk = stream.read(CHUNK)
+        if not chunk:
+            return b"", passed + len(buffer)
+        buffer, passed = buffer[-1:] + chunk, passed + len(buffer[:-1])  # the last byte may be half of a line end
+    found += len(line_end)
+    return buffer[found:], passed + found
 
 
 def _closing(text: bytes, i: int, stop: int, *, ended: bool) -> int:
-    """The next quote that is not doubled, or -1."""
-    while (i := text.find(_QUOTE, i, stop)) >= 0:
-        if i + 1 == stop:
-            return i if ended else -1
-        if not text.startswith(_QUOTE, i + 1):
-            return i
-        i += 2
-    return -1
+    """The next quote that is not doubled; or ~ the place, which is negative, from where on more bytes have to tell."""
+    while (found := text.find(_QUOTE, i, stop)) >= 0:
+        if found + 1 == stop:
+            return found if ended else ~found
+        if not text.startswith(_QUOTE, found + 1):
+            return found
+        i = found + 2
+    return ~max(i, stop)
 
 
 def _past_blanks(text: bytes, i: int, form: Form) -> int:
-    if form.delimiter != b" ":
-        while text.startswith(b" ", i):
-            i += 1
-    return i
+    if form.delimiter == b" ":
+        return i
+    return next(_BLANKS.finditer(text, i)).end()
 
 
 # -- fields as Arrow texts ---------------------------------------------------------------------------------------------
@@ -340,8 +392,6 @@ def _joined(buffer: bytes, a: Bytes, starts: Places, after: Places, chosen: NDAr
 
 
 def is_utf8(text: bytes) -> bool:
-    if text.isascii():
-        return True
     try:
         text.decode("utf-8")
     except UnicodeDecodeError:

@@ -175,7 +175,7 @@ class Sources:
         """A block of codes. Runs in any thread."""
         if isinstance(file, DelimitedFile):
             names = [name for name in self._wanted if name in file.names]
-            batch = file.batch(batch, names)
+            batch = file.batch(batch, names or file.names[:1])  # without any column, how many rows is lost
             columns = dict(zip(names, batch.columns, strict=False))
         else:
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
