@@ -85,6 +85,7 @@ def fit(
     approximate_size: options.ApproximateSize = None,
     engine: options.EngineName = None,
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     ledger: options.LedgerFile = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.zip", help="The release; default: model.zip.")
@@ -141,7 +142,7 @@ def fit(
             options.check_ledger_notion(account.total, prepared.budget)
             account.check(prepared.budget, prepared.unit)
         engine_name = choices.engine or "auto"
-        rows.check_rows(Path(choices.data), choices.delimiter, prepared.domain, choices.unit_column, engine_name)
+        rows.check_rows(Path(choices.data), choices.text(), prepared.domain, choices.unit_column, engine_name)
         for place in (path, card):  # last, so that an old file does not hide what else is wrong
             if place is not None:
                 options.writable(place, force=force)
@@ -178,7 +179,7 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
         with waiting("reading the rows"):
             table = rows.open_rows(
                 Path(choices.data or ""),
-                choices.delimiter,
+                choices.text(),
                 prepared.domain,
                 choices.unit_column,
                 choices.engine or "auto",
@@ -258,9 +259,9 @@ def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
             )
     engine = choices.engine or "auto"
     where = Path(choices.data or "")
-    rows.check_rows(where, choices.delimiter, prepared.domain, choices.unit_column, engine)
+    rows.check_rows(where, choices.text(), prepared.domain, choices.unit_column, engine)
     with progress():
-        table = rows.open_rows(where, choices.delimiter, prepared.domain, choices.unit_column, engine)
+        table = rows.open_rows(where, choices.text(), prepared.domain, choices.unit_column, engine)
         curator = ResearchCurator(table, prepared.unit, prepared.budget, seed=seed, public_size=prepared.public_size)
         model = learn(prepared.recipe, curator, prepared.totals).model
     if as_json:

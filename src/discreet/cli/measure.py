@@ -44,6 +44,7 @@ def measure(
     plan: Annotated[bool, typer.Option("--plan", help="Show the plan and stop. The data are not opened.")] = False,
     purpose: Annotated[str, typer.Option(metavar="WORD", help="A word for the ledger. It is public.")] = "measure",
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     level: options.Level = 0.9,
     all_cells: options.All = False,
     force: options.Force = False,
@@ -93,7 +94,7 @@ def measure(
     if output is not None:
         options.writable(output, force=force)
     if not plan:
-        rows.check_rows(data, delimiter, domain, unit_column, "auto")
+        rows.check_rows(data, rows.Text(delimiter, row_is_line), domain, unit_column, "auto")
     planned_rows = views.plan_rows(query, chosen, shares, level)
     planned = {"budget": budget.to_dict(), "unit": unit.to_dict(), "tables": planned_rows, "seconds": chosen.seconds}
     if not as_json:
@@ -110,7 +111,7 @@ def measure(
     released: Measurements | None = None
     try:
         with progress():
-            rows_of_file = rows.open_rows(data, delimiter, domain, unit_column, "auto")
+            rows_of_file = rows.open_rows(data, rows.Text(delimiter, row_is_line), domain, unit_column, "auto")
             with Curator(rows_of_file, unit, budget, account, purpose=purpose) as curator:
                 released = curator.measure(query, noise=noise, weights=shares)  # type: ignore[arg-type]
         released = without_impossible(released, domain)  # zeros that the schema declares; post-processing

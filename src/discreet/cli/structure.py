@@ -46,6 +46,7 @@ def structure(
     approximate_size: options.ApproximateSize = None,
     engine: options.EngineName = None,
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     ledger: options.LedgerFile = None,
     output: Annotated[
         Path | None,
@@ -101,7 +102,7 @@ def structure(
             options.check_ledger_notion(account.total, budget)
             account.check(budget, unit)
         if not plan:
-            rows.check_rows(data, delimiter, domain, unit_column, engine or "auto")
+            rows.check_rows(data, rows.Text(delimiter, row_is_line), domain, unit_column, engine or "auto")
         if output is not None:
             options.writable(output, force=force)
         if not as_json:
@@ -115,7 +116,7 @@ def structure(
             return
 
         def opened() -> Table:
-            return rows.open_rows(data, delimiter, domain, unit_column, engine or "auto")
+            return rows.open_rows(data, rows.Text(delimiter, row_is_line), domain, unit_column, engine or "auto")
 
         def curator_of(table: Table) -> Curator:
             return Curator(table, unit, budget, account, public_size=public_size, purpose=purpose)
