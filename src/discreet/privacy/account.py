@@ -44,7 +44,7 @@ class Account:
         self._ledger = ledger
         self._charge: int | None = None
         self._parent: Account | None = None
-        self._part = "block or sample"  # what this is of its parent, in the list of steps
+        self._place: dict[str, Any] = {}  # what this is of its parent, in the list of steps
         self._closed = False
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -121,8 +121,11 @@ class Account:
         if root._charge is None and root._ledger is not None:
             root._ledger.check(root.budget, root.unit)
 
-    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> None:
-        """Book the step; the first one charges the whole budget to the ledger, durably. Noise is drawn after this."""
+    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> int:
+        """Book the step; the first one charges the whole budget to the ledger, durably. Noise is drawn after this.
+
+        Returns its number in the list of all steps.
+        """
         root = self._root
         with root._lock:  # threads may ask one curator, or several blocks of one
             self._check_open()
@@ -130,7 +133,8 @@ class Account:
             self._accountant.charge(*costs)
             self._steps.append(dict(step))
             if root is not self:
-                root._steps.append({"in": self._part, **step})
+                root._steps.append({**self._place, **step})
+            return len(root._steps)
 
     @property
     def _root(self) -> Account:

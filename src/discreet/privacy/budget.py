@@ -10,6 +10,7 @@ arXiv:2004.00010 (optimal zCDP → (ε, δ)). [HM25] Harrison, Manurangsi 2025, 
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from ..errors import BudgetError
 
 LARGEST = 10**100  # far beyond any meaning, and conversions stay within floats
 Amount = int | float | str | Fraction
+_RATIONAL = re.compile(r"[0-9]+(/[0-9]+)?", re.ASCII)
 _SLACK = Fraction(1, 2**44)  # covers the rounding of a dozen float operations many times over
 
 
@@ -68,7 +70,7 @@ class Budget(ABC):
         kinds: dict[str, type[PureDP] | type[ZCDP] | type[ApproxDP]] = {k.notion: k for k in (PureDP, ZCDP, ApproxDP)}
         try:
             kind = kinds[entry["notion"]]
-            return kind(*(Fraction(entry[k]) for k in kind.__dataclass_fields__))
+            return kind(*(_written(entry[k]) for k in kind.__dataclass_fields__))
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             raise BudgetError(f"not a budget: {entry!r}") from None
 
@@ -178,6 +180,13 @@ class ApproxDP(Budget):
 
     def to_dict(self) -> dict[str, Any]:
         return {"notion": self.notion, "epsilon": str(self.epsilon), "delta": str(self.delta)}
+
+
+def _written(text: Any) -> Fraction:
+    """A rational as ``to_dict`` writes it. Nothing else: a file that says 1e999999999 must not fill the memory."""
+    if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
+        raise ValueError
+    return Fraction(text)
 
 
 def _positive(amount: Amount, name: str) -> Fraction:
