@@ -209,11 +209,15 @@ def alter(path, *statements):
         ("DELETE FROM entries WHERE number = 3", "entry 3 is missing"),
         ("UPDATE entries SET number = 30 WHERE number = 6", "entry 6 is missing"),
         (
-            "INSERT INTO entries SELECT 7, time, 'settle', '{\"charge\": 2, \"used\": null}', chain "
+            "INSERT INTO entries SELECT 7, time, 'settle', '{\"charge\": 2, \"used\": null}', chain, signature "
             "FROM entries WHERE number = 6",
             "entry 7 was altered",
         ),
-        ("INSERT INTO entries SELECT number + 5, time, kind, details, chain FROM entries WHERE number = 2", "entry 7"),
+        (
+            "INSERT INTO entries SELECT number + 5, time, kind, details, chain, signature FROM entries "
+            "WHERE number = 2",
+            "entry 7",
+        ),
     ],
 )
 def test_tampering_is_found(spent_path, statement, found):

@@ -3,7 +3,11 @@
 A charge is committed and synced to disk *before* any noise is drawn, so a crash counts as spent: the ledger never
 says less than what was released. Charges of several processes are serialised by the database, and each is checked
 against the total inside the same transaction, so together they cannot overspend. Entries are only ever appended, and
-each carries a hash of all before it.
+each carries a hash of all before it, signed with the ledger's key: who has not got the key cannot alter one.
+
+The key is a file of its own beside the ledger (``year.db.key``, for its owner's eyes only), so that whoever may read, copy
+or back up the ledger has not got it by that; it may be a symbolic link to where secrets are kept. Nothing in the file
+can tell that its *end* was cut off, or that it is an old copy: keep its :attr:`~Ledger.head` elsewhere.
 
 An algorithm that takes thousands of steps charges its whole share once and accounts for its steps in memory; what it
 did not use can be given back when it ends in good order (:meth:`Ledger.settle`).
@@ -17,7 +21,7 @@ import os
 import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,13 +31,15 @@ from typing import Any, Literal, Self
 
 from .._version import __version__
 from ..errors import BudgetError, LedgerError
+from ..signing import SigningKey, is_signed
 from .accounting import Accountant, Cost, Spending
 from .budget import Budget
 from .unit import PrivacyUnit
 
 _FORMAT = "discreet-ledger-1"
 _WAIT_SECONDS = 120.0
-Kind = Literal["open", "charge", "settle", "steps"]
+_COLUMNS = "number, time, kind, details, chain"
+Kind = Literal["open", "charge", "settle", "steps", "key"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,12 @@ class Entry:
     kind: Kind
     details: Mapping[str, Any]
     chain: str
+    signature: str | None = None
+
+    @property
+    def head(self) -> str:
+        """Its number and the hash of all up to it: what is signed."""
+        return f"{self.number}:{self.chain}"
 
     def digest(self, previous: str) -> str:
         body = json.dumps(
@@ -67,6 +79,8 @@ class Ledger:
         self.path = path
         self._read = 0  # number of the last entry that was taken in
         self._chain = ""  # and its hash
+        self._own = ""  # the hash of the last entry that was signed here
+        self._signing: SigningKey | None = None
         self._charges: dict[int, Budget] = {}
         self._settled: set[int] = set()
         self._spending: Spending | None = None  # of all charges taken in; None when it must be added up again
@@ -77,6 +91,7 @@ class Ledger:
             raise LedgerError(f"{path} is not a ledger of this version ({_FORMAT})")
         self.total = Budget.from_dict(opening["total"])
         self.created = first[0].time
+        self._public = _key_in(first[0])  # what entries are signed with; a ledger without a key may get one
 
     def __deepcopy__(self, memo: object) -> Ledger:
         """Itself: a copy of what contains a ledger (scikit-learn copies estimators) must charge the same account."""
@@ -135,6 +150,7 @@ class Ledger:
         """Raise the :class:`BudgetError` that a charge would raise now, without charging anything."""
         with self._lock:
             self._catch_up()
+            self._key()  # without it the charge could not be written down
             # How many rows of a person count may differ from charge to charge: the person is the same.
             if self._unit is not None and (unit.column, unit.relation) != (self._unit.column, self._unit.relation):
                 raise BudgetError(
@@ -157,7 +173,48 @@ class Ledger:
     def record_steps(self, charge: int, steps: list[Mapping[str, Any]]) -> None:
         """Write down what a charge was used for. Information only: the charge has paid for it."""
         with self._transaction():
+            self._catch_up()
             self._append("steps", {"charge": charge, "steps": steps})
+
+    # -- the key -----------------------------------------------------------------------------------------------------
+
+    @property
+    def public_key(self) -> str | None:
+        """Whose signature the entries have; None for a ledger without a key."""
+        with self._lock:
+            self._catch_up()
+            return self._public
+
+    def make_key(self) -> str:
+        """Give a ledger that has no key one: from now on its entries are signed. Returns the public key."""
+        if self.path is None:
+            raise LedgerError("a ledger in memory is gone with its process; it needs no key")
+        with self._transaction():
+            self._catch_up()
+            if self._public is None:
+                key = SigningKey.made_at(key_path(self.path))
+                _add_signatures(self._connection)
+                _insert(self._connection, "key", {"key": key.public, "version": __version__}, key)
+        public = self.public_key
+        assert public is not None
+        return public
+
+    @property
+    def signer(self) -> Callable[[str], str] | None:
+        """What signs the digest of a release: key and signature in one line; None for a ledger without a key."""
+        with self._lock:
+            self._catch_up()
+            key = self._key()
+        return None if key is None else lambda digest: f"{key.public} {key.sign('release', digest)}"
+
+    @property
+    def head(self) -> str:
+        """The number of the last entry, the hash of all, and its signature. Keep it elsewhere: :meth:`verify` tells by it
+        when the end was cut off, or an old copy put back."""
+        with self._lock:
+            self._catch_up()
+            last = self._entries(self._read - 1)[-1]
+            return last.head if last.signature is None else f"{last.head}:{last.signature}"
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -186,8 +243,12 @@ class Ledger:
         with self._lock:
             return self._entries(0)
 
-    def verify(self) -> list[str]:
-        """Problems found; an empty list means that the file is whole, unaltered and within its total."""
+    def verify(self, head: str | None = None, key: str | None = None) -> list[str]:
+        """Problems found; an empty list means that the file is whole, unaltered and within its total.
+
+        With a ``head`` that was kept elsewhere: also that nothing up to it was cut off or replaced. With a public
+        ``key``: that this one has signed it.
+        """
         problems: list[str] = []
         with self._lock:
             try:
@@ -197,15 +258,22 @@ class Ledger:
                 return [f"the file cannot be read: {error}"]
             if status != "ok":
                 problems.append(f"the database is damaged: {status}")
-            previous = ""
+            previous, public = "", None
             for position, entry in enumerate(entries, start=1):
                 if entry.number != position:
                     problems.append(f"entry {position} is missing")
                     break
-                if entry.chain != entry.digest(previous):
+                public = public or _key_in(entry)
+                if entry.chain != entry.digest(previous) or not _is_signed(entry, public):
                     problems.append(f"entry {entry.number} was altered, or one before it")
                     break
                 previous = entry.chain
+            if public is None and self.path is not None and key_path(self.path).exists():
+                problems.append(f"it names no key, and {key_path(self.path)} is there: was the key taken out of it?")
+            if key is not None and public != key:
+                problems.append(f"it is signed by {public or 'nobody'}, not by {key}")
+            if head is not None:
+                problems += _against_head(entries, head, public)
             if not problems:
                 try:
                     self._catch_up()
@@ -241,12 +309,16 @@ class Ledger:
 
     def _catch_up(self) -> None:
         """Take in what this or another process has appended since the last look; altered entries stop everything."""
-        for entry in self._entries(self._read):
-            if entry.number != self._read + 1 or entry.chain != entry.digest(self._chain):
+        entries = self._entries(max(self._read - 1, 0))
+        if self._read:  # the last one that was seen must still be there
+            if not entries or (entries[0].number, entries[0].chain) != (self._read, self._chain):
                 raise LedgerError(
-                    f"the ledger {self.path} was altered at entry {entry.number} or before; it cannot be used. "
-                    "`discreet ledger verify` says more"
+                    f"the ledger {self.path} was put back to an earlier state while it was open; it cannot be used. "
+                    "Bring back the newest copy"
                 )
+            entries = entries[1:]
+        self._public = self._authentic(entries)
+        for entry in entries:
             details = entry.details
             if entry.kind == "charge":
                 amount = self._charges[entry.number] = Budget.from_dict(dict(details["amount"]))
@@ -262,20 +334,61 @@ class Ledger:
                     self._charges[details["charge"]] = Budget.from_dict(dict(details["used"]))
             self._read, self._chain = entry.number, entry.chain
 
+    def _authentic(self, entries: Sequence[Entry]) -> str | None:
+        """Check that these entries continue what was read; the key that they are signed with. The last signature covers
+        all before it, through the hashes."""
+        number, chain, public = self._read, self._chain, self._public
+        for entry in entries:
+            number += 1
+            public = public or _key_in(entry)
+            whole = entry.number == number and entry.chain == entry.digest(chain) and _key_in(entry) in (None, public)
+            is_last = entry is entries[-1]
+            if not whole or (is_last and entry.chain != self._own and not _is_signed(entry, public)):
+                raise LedgerError(
+                    f"the ledger {self.path} was altered at entry {entry.number} or before; it cannot be used. "
+                    "`discreet ledger verify` says more"
+                )
+            chain = entry.chain
+        return public
+
+    def _key(self) -> SigningKey | None:
+        """The private key, when this ledger has one; an entry without a signature would be taken for a forgery."""
+        if self.path is None:
+            return None
+        place = key_path(self.path)
+        if self._public is None:
+            if place.exists():
+                raise LedgerError(
+                    f"the ledger {self.path} names no key, and {place} is one: the ledger was altered, or a key was being "
+                    f"made and that was cut short. If it was, `discreet ledger key {self.path}` makes it good"
+                )
+            return None
+        if self._signing is None:
+            if not place.exists():
+                raise LedgerError(
+                    f"the key {place} of the ledger {self.path} is missing, so nothing can be charged; bring it back from "
+                    "where you keep a copy, or begin a new ledger"
+                )
+            self._signing = SigningKey.of(place)
+        if self._signing.public != self._public:
+            raise LedgerError(f"{place} is not the key of the ledger {self.path}")
+        return self._signing
+
     def _entries(self, after: int, limit: int = -1) -> list[Entry]:
         rows = self._connection.execute(
-            "SELECT number, time, kind, details, chain FROM entries WHERE number > ? ORDER BY number LIMIT ?",
+            "SELECT * FROM entries WHERE number > ? ORDER BY number LIMIT ?",  # with signatures, if there are any
             (after, limit),
         ).fetchall()
         try:
-            return [Entry(n, t, k, json.loads(d), c) for n, t, k, d, c in rows]
+            return [Entry(n, t, k, json.loads(d), c, *signature) for n, t, k, d, c, *signature in rows]
         except (ValueError, TypeError):
             raise LedgerError(
                 f"the ledger {self.path} holds an entry that cannot be read; run `discreet ledger verify`"
             ) from None
 
     def _append(self, kind: Kind, details: Mapping[str, Any]) -> int:
-        return _insert(self._connection, kind, details)
+        number, self._own = _insert(self._connection, kind, details, self._key())
+        return number
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -310,9 +423,10 @@ def _make_file(path: Path, total: Budget) -> bool:
         raise LedgerError(f"the folder {path.parent} does not exist; make it first")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
+        key = SigningKey.made_at(key_path(path))  # first: a ledger whose key was lost in a crash could not be used
         connection = _connect(draft, "rwc")
         try:
-            _initialise(connection, total)
+            _initialise(connection, total, key)
         finally:
             connection.close()
         os.link(draft, path)
@@ -342,17 +456,67 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _initialise(connection: sqlite3.Connection, total: Budget) -> None:
+def _initialise(connection: sqlite3.Connection, total: Budget, key: SigningKey | None = None) -> None:
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(
         "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "
         "details TEXT NOT NULL, chain TEXT NOT NULL)"
     )
-    _insert(connection, "open", {"format": _FORMAT, "total": total.to_dict(), "version": __version__})
+    opening = {"format": _FORMAT, "total": total.to_dict(), "version": __version__}
+    if key is not None:
+        _add_signatures(connection)
+        opening["key"] = key.public
+    _insert(connection, "open", opening, key)
     connection.execute("COMMIT")
 
 
-def _insert(connection: sqlite3.Connection, kind: Kind, details: Mapping[str, Any]) -> int:
+def _add_signatures(connection: sqlite3.Connection) -> None:
+    """A column more: a version that knows no signatures then fails instead of appending an entry without one."""
+    if not any(column[1] == "signature" for column in connection.execute("PRAGMA table_info(entries)")):
+        connection.execute("ALTER TABLE entries ADD COLUMN signature TEXT")
+
+
+def key_path(ledger: Path) -> Path:
+    """Where the private key of a ledger is kept: beside the file itself, not beside a link to it."""
+    real = ledger.resolve()
+    return real.with_name(f"{real.name}.key")
+
+
+def _key_in(entry: Entry) -> str | None:
+    """The key that an entry announces: the first one, or one that was added later."""
+    names_one = entry.kind in ("open", "key") and isinstance(entry.details, dict)
+    found = entry.details.get("key") if names_one else None
+    return found if isinstance(found, str) else None
+
+
+def _is_signed(entry: Entry, public: str | None) -> bool:
+    if public is None:
+        return True
+    return isinstance(entry.signature, str) and is_signed(public, "ledger entry", entry.head, entry.signature)
+
+
+def _against_head(entries: Sequence[Entry], head: str, public: str | None) -> list[str]:
+    """What a head that was kept elsewhere contradicts."""
+    number, _, rest = head.strip().partition(":")
+    chain, _, signature = rest.partition(":")
+    if not number.isascii() or not number.isdigit() or not 0 < len(number) < 19 or len(chain) != 64:
+        raise LedgerError("a head is what `discreet ledger head` prints: a number, a hash and a signature")
+    if signature and not is_signed(public or "", "ledger entry", f"{int(number)}:{chain}", signature):
+        return ["the head that was kept elsewhere is not of this ledger: another key has signed it"]
+    if int(number) > len(entries):
+        return [
+            f"its end was cut off, or it is an old copy: it has {len(entries)} entries, and the head that was kept "
+            f"elsewhere is of entry {int(number)}"
+        ]
+    if entries[int(number) - 1].chain != chain:
+        return [f"its entries up to {int(number)} are not those of the head that was kept elsewhere"]
+    return []
+
+
+def _insert(
+    connection: sqlite3.Connection, kind: Kind, details: Mapping[str, Any], key: SigningKey | None
+) -> tuple[int, str]:
+    """Append an entry; its number and hash."""
     last = connection.execute("SELECT number, chain FROM entries ORDER BY number DESC LIMIT 1").fetchone()
     number, previous = (last[0] + 1, last[1]) if last else (1, "")
     # Through JSON and back: the hash is of what will be read again.
@@ -360,8 +524,10 @@ def _insert(connection: sqlite3.Connection, kind: Kind, details: Mapping[str, An
     details = json.loads(text)
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     chain = Entry(number, time, kind, details, "").digest(previous)
-    connection.execute(
-        "INSERT INTO entries VALUES (?, ?, ?, ?, ?)",
-        (number, time, kind, text, chain),
-    )
-    return number
+    values = [number, time, kind, text, chain]
+    if key is None:
+        connection.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
+    else:
+        values.append(key.sign("ledger entry", Entry(number, time, kind, details, chain).head))
+        connection.execute(f"INSERT INTO entries ({_COLUMNS}, signature) VALUES (?, ?, ?, ?, ?, ?)", values)
+    return number, chain
