@@ -1,7 +1,7 @@
 """Signatures: who vouches for a release, and that a ledger's entries were written by who holds its key.
 
-Ed25519 of the cryptography package. A public key is a word, ``ed25519:`` and base64; so is a signature. Every signature is
-over what it is for as well as over the message: one of a release can never pass for one of a ledger's entry.
+Ed25519 of the cryptography package. A public key is a word, ``ed25519:`` and base64; so is a signature. Every
+signature is over what it is for as well as over the message: one of a release can never pass for one of an entry.
 """
 
 from __future__ import annotations
@@ -112,7 +112,9 @@ def read_public_key(text: str) -> str:
     said = said_or_in_file(text)
     raw = _raw(said)
     if raw is None or len(raw) != 32:
-        raise InputError(f"a public key is a word such as {_PREFIX}… (`discreet ledger key` shows it), or a file with it")
+        raise InputError(
+            f"a public key is a word such as {_PREFIX}… (`discreet ledger key` shows it), or a file with it"
+        )
     return said
 
 

@@ -296,7 +296,7 @@ def test_names_with_odd_characters(tmp_path):
     odd = tmp_path / "a b?mode=memory#%41ü.ledger"
     Ledger.create(odd, PureDP(1)).charge(PureDP(0.5), ROW)
     assert Ledger.open(odd).spent == PureDP(0.5)
-    assert [p.name for p in tmp_path.iterdir()] == [odd.name]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [odd.name, f"{odd.name}.key"]
 
 
 def test_a_read_only_ledger_can_be_read_and_not_charged(spent_path):
@@ -381,7 +381,9 @@ def test_opening_while_another_creates(tmp_path):
             ledger.charge(PureDP("1/6"), ROW)
         assert ledgers[0].remaining is None
         assert [e.kind for e in ledgers[0].entries] == ["open"] + ["charge"] * 6
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f"{i}.ledger" for i in range(8)]  # no drafts left behind
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        name for i in range(8) for name in (f"{i}.ledger", f"{i}.ledger.key")
+    )  # no drafts left behind
 
 
 SPENDER = """

@@ -8,8 +8,8 @@ Layout, in this order::
     signature          if there is one: a public key, and its signature of that checksum
 
 so that ``unzip -p FILE header.json 'arrays/*' | sha256sum`` repeats the checksum. The same header and arrays give the
-same bytes on every machine. The checksum finds damage; it does not prove who wrote the file. A signature proves that the
-holder of its key did (:mod:`discreet.signing`).
+same bytes on every machine. The checksum finds damage; it does not prove who wrote the file. A signature proves that
+the holder of its key did (:mod:`discreet.signing`).
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def read_signature(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) ->
         for name in ("checksum", _SIGNATURE):
             if name in entries:
                 stream.seek(entries[name].offset)
-                texts[name] = read_exactly(stream, min(entries[name].size, _LONGEST_SIGNATURE)).decode("ascii", "replace")
+                texts[name] = read_exactly(stream, min(entries[name].size, _LONGEST_SIGNATURE)).decode(
+                    "ascii", "replace"
+                )
         return texts.get("checksum", "").strip().removeprefix("sha256:"), texts.get(_SIGNATURE)
 
 

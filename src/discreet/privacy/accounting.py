@@ -31,7 +31,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import BudgetError
 from .budget import ZCDP, ApproxDP, Budget, PureDP, epsilon_of_zcdp, rho_of_pure, rho_within
@@ -128,10 +128,10 @@ class Spending:
         both = {name: getattr(self, name) and getattr(other, name) for name in _FLAGS}
         return Spending(**both, **{name: getattr(self, name) + getattr(other, name) for name in _SUMS})
 
-
     def shortened(self) -> Spending:
         """The same, with fractions that are too long to be written down rounded up, by 10⁻⁶⁰ of them at most."""
-        return replace(self, **{name: _short(getattr(self, name)) for name in _SUMS if name != "steps"})
+        sums: dict[str, Any] = {name: _short(getattr(self, name)) for name in _SUMS if name != "steps"}
+        return replace(self, **sums)
 
 
 _LONGEST = 4096  # bits: hundreds of different scales have no short common denominator

@@ -55,8 +55,8 @@ _NORMS = {
 
 
 def drawn(calls: Iterable[NoiseCall], unit: PrivacyUnit) -> dict[str, Any]:
-    """What a step says of its noise, so that anybody can compute from it what the step costs: of each draw its kind, its
-    scale and how far one unit moves what it is added to (equal ones in a row are counted), and for which unit."""
+    """What a step says of its noise, so that anybody can compute from it what the step costs: of each draw its kind,
+    its scale and how far one unit moves what it is added to (equal ones in a row are counted), and for which unit."""
     draws = []
     for call, equal in itertools.groupby(calls):
         norms = {name: getattr(call.sensitivity, name) for name in _NORMS.get(call.kind, ("linf",))}

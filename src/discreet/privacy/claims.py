@@ -1,12 +1,12 @@
 """What a release says of itself, computed again: do its steps, with their noise, imply the guarantee on its card?
 
 A step records its share, the draws of noise (kind, scale, how far one unit moves what the noise is added to) and the
-unit that this holds for; :func:`~discreet.privacy.calibration.drawn` writes it. Here the cost of every draw follows from
-its scale by the same theorems by which the scale was chosen, costs add up by the rules of :mod:`.accounting`, and the
-sum must be within the share, the shares within the budget, and every noisy table must be one that a step has paid for.
+unit that this holds for; :func:`~discreet.privacy.calibration.drawn` writes it. Here the cost of every draw follows
+from its scale by the same theorems by which the scale was chosen, costs add up by the rules of :mod:`.accounting`, and
+the sum must be within the share, the shares within the budget, and every noisy table one that a step has paid for.
 
 This is arithmetic about what a file says. Who makes up a whole file, and its numbers so that they agree, passes: that
-the noise was drawn, and from the rows, no file can prove. A signature says who vouches for it (:mod:`.keys`).
+the noise was drawn, and from the rows, no file can prove. A signature says who vouches for it (:mod:`..signing`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from ..errors import DiscreetError
 from . import mechanisms
 from .accounting import Accountant, Cost, Spending
-from .budget import ApproxDP, Budget, PureDP, ZCDP, rho_of_pure
+from .budget import ZCDP, ApproxDP, Budget, PureDP, rho_of_pure
 from .calibration import amplified, moved_by
 from .descent import epsilon_of_rounds
 from .unit import PrivacyUnit, Sensitivity, as_probability
@@ -308,7 +308,9 @@ def _check_rounds(step: Mapping[str, Any], share: Budget) -> None:
 def _draws(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     draws = step.get("draws")
     if not draws or "unit" not in step:
-        raise _Contradiction("it does not record its noise and the unit that this was made for; nothing can be computed")
+        raise _Contradiction(
+            "it does not record its noise and the unit that this was made for; nothing can be computed"
+        )
     for draw in draws:
         _whole(draw["times"], "times")
         for norm in ("l1", "l2_squared", "linf", "l0"):
@@ -341,7 +343,9 @@ def _name(step: Any) -> str:
 def _of(place: tuple[Any, ...]) -> str:
     if not place:
         return "of the release"
-    return f"of block {place[1]} of step {place[0]}" if len(place) > 1 else f"of the sample or sequence of step {place[0]}"
+    return (
+        f"of block {place[1]} of step {place[0]}" if len(place) > 1 else f"of the sample or sequence of step {place[0]}"
+    )
 
 
 def _in_words(spending: Spending) -> str:

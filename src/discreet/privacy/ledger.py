@@ -5,9 +5,9 @@ says less than what was released. Charges of several processes are serialised by
 against the total inside the same transaction, so together they cannot overspend. Entries are only ever appended, and
 each carries a hash of all before it, signed with the ledger's key: who has not got the key cannot alter one.
 
-The key is a file of its own beside the ledger (``year.db.key``, for its owner's eyes only), so that whoever may read, copy
-or back up the ledger has not got it by that; it may be a symbolic link to where secrets are kept. Nothing in the file
-can tell that its *end* was cut off, or that it is an old copy: keep its :attr:`~Ledger.head` elsewhere.
+The key is a file of its own beside the ledger (``year.db.key``, for its owner's eyes only), so that whoever may read,
+copy or back up the ledger has not got it by that; it may be a symbolic link to where secrets are kept. Nothing in the
+file can tell that its *end* was cut off, or that it is an old copy: keep its :attr:`~Ledger.head` elsewhere.
 
 An algorithm that takes thousands of steps charges its whole share once and accounts for its steps in memory; what it
 did not use can be given back when it ends in good order (:meth:`Ledger.settle`).
@@ -15,54 +15,36 @@ did not use can be given back when it ends in good order (:meth:`Ledger.settle`)
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from .._version import __version__
 from ..errors import BudgetError, LedgerError
-from ..signing import SigningKey, is_signed
+from ..signing import SigningKey
 from .accounting import Accountant, Cost, Spending
 from .budget import Budget
+from .ledger_entries import (
+    FORMAT,
+    Entry,
+    Kind,
+    add_signatures,
+    against_head,
+    connect,
+    initialise,
+    insert,
+    is_authentic,
+    key_in,
+    key_path,
+    make_file,
+)
 from .unit import PrivacyUnit
-
-_FORMAT = "discreet-ledger-1"
-_WAIT_SECONDS = 120.0
-_COLUMNS = "number, time, kind, details, chain"
-Kind = Literal["open", "charge", "settle", "steps", "key"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of the ledger."""
-
-    number: int
-    time: str
-    kind: Kind
-    details: Mapping[str, Any]
-    chain: str
-    signature: str | None = None
-
-    @property
-    def head(self) -> str:
-        """Its number and the hash of all up to it: what is signed."""
-        return f"{self.number}:{self.chain}"
-
-    def digest(self, previous: str) -> str:
-        body = json.dumps(
-            [previous, self.number, self.time, self.kind, self.details], sort_keys=True, ensure_ascii=True
-        )
-        return hashlib.sha256(body.encode()).hexdigest()
 
 
 class Ledger:
@@ -87,11 +69,11 @@ class Ledger:
         self._unit: PrivacyUnit | None = None
         first = self._entries(0, limit=1)
         opening = first[0].details if first and first[0].kind == "open" else None
-        if not isinstance(opening, dict) or opening.get("format") != _FORMAT or "total" not in opening:
-            raise LedgerError(f"{path} is not a ledger of this version ({_FORMAT})")
+        if not isinstance(opening, dict) or opening.get("format") != FORMAT or "total" not in opening:
+            raise LedgerError(f"{path} is not a ledger of this version ({FORMAT})")
         self.total = Budget.from_dict(opening["total"])
         self.created = first[0].time
-        self._public = _key_in(first[0])  # what entries are signed with; a ledger without a key may get one
+        self._public = key_in(first[0])  # what entries are signed with; a ledger without a key may get one
 
     def __deepcopy__(self, memo: object) -> Ledger:
         """Itself: a copy of what contains a ledger (scikit-learn copies estimators) must charge the same account."""
@@ -103,7 +85,7 @@ class Ledger:
     def create(cls, path: str | Path, total: Budget) -> Ledger:
         """A new ledger file. An existing one is never overwritten."""
         path = Path(path)
-        if path.exists() or not _make_file(path, total):
+        if path.exists() or not make_file(path, total):
             raise LedgerError(f"{path} exists already; open it with Ledger.open, or choose another name")
         return cls.open(path, total)
 
@@ -114,8 +96,8 @@ class Ledger:
         if not path.exists():
             if total is None:
                 raise LedgerError(f"there is no ledger {path}; make one with Ledger.create(path, total)")
-            _make_file(path, total)  # or another process has, in the meantime
-        connection = _connect(path, "rw")
+            make_file(path, total)  # or another process has, in the meantime
+        connection = connect(path, "rw")
         try:
             ledger = cls(connection, path)
         except sqlite3.DatabaseError as error:
@@ -133,7 +115,7 @@ class Ledger:
     def in_memory(cls, total: Budget) -> Ledger:
         """A ledger that lives as long as the process."""
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        _initialise(connection, total)
+        initialise(connection, total)
         return cls(connection, None)
 
     # -- spending ----------------------------------------------------------------------------------------------------
@@ -193,8 +175,8 @@ class Ledger:
             self._catch_up()
             if self._public is None:
                 key = SigningKey.made_at(key_path(self.path))
-                _add_signatures(self._connection)
-                _insert(self._connection, "key", {"key": key.public, "version": __version__}, key)
+                add_signatures(self._connection)
+                insert(self._connection, "key", {"key": key.public, "version": __version__}, key)
         public = self.public_key
         assert public is not None
         return public
@@ -209,8 +191,8 @@ class Ledger:
 
     @property
     def head(self) -> str:
-        """The number of the last entry, the hash of all, and its signature. Keep it elsewhere: :meth:`verify` tells by it
-        when the end was cut off, or an old copy put back."""
+        """The number of the last entry, the hash of all, and its signature. Keep it elsewhere: :meth:`verify` tells by
+        it when the end was cut off, or an old copy put back."""
         with self._lock:
             self._catch_up()
             last = self._entries(self._read - 1)[-1]
@@ -263,8 +245,8 @@ class Ledger:
                 if entry.number != position:
                     problems.append(f"entry {position} is missing")
                     break
-                public = public or _key_in(entry)
-                if entry.chain != entry.digest(previous) or not _is_signed(entry, public):
+                public = public or key_in(entry)
+                if entry.chain != entry.digest(previous) or not is_authentic(entry, public):
                     problems.append(f"entry {entry.number} was altered, or one before it")
                     break
                 previous = entry.chain
@@ -273,7 +255,7 @@ class Ledger:
             if key is not None and public != key:
                 problems.append(f"it is signed by {public or 'nobody'}, not by {key}")
             if head is not None:
-                problems += _against_head(entries, head, public)
+                problems += against_head(entries, head, public)
             if not problems:
                 try:
                     self._catch_up()
@@ -340,10 +322,10 @@ class Ledger:
         number, chain, public = self._read, self._chain, self._public
         for entry in entries:
             number += 1
-            public = public or _key_in(entry)
-            whole = entry.number == number and entry.chain == entry.digest(chain) and _key_in(entry) in (None, public)
+            public = public or key_in(entry)
+            whole = entry.number == number and entry.chain == entry.digest(chain) and key_in(entry) in (None, public)
             is_last = entry is entries[-1]
-            if not whole or (is_last and entry.chain != self._own and not _is_signed(entry, public)):
+            if not whole or (is_last and entry.chain != self._own and not is_authentic(entry, public)):
                 raise LedgerError(
                     f"the ledger {self.path} was altered at entry {entry.number} or before; it cannot be used. "
                     "`discreet ledger verify` says more"
@@ -359,15 +341,15 @@ class Ledger:
         if self._public is None:
             if place.exists():
                 raise LedgerError(
-                    f"the ledger {self.path} names no key, and {place} is one: the ledger was altered, or a key was being "
-                    f"made and that was cut short. If it was, `discreet ledger key {self.path}` makes it good"
+                    f"the ledger {self.path} names no key, and {place} is one: the ledger was altered, or a key was "
+                    f"being made and that was cut short. If it was, `discreet ledger key {self.path}` makes it good"
                 )
             return None
         if self._signing is None:
             if not place.exists():
                 raise LedgerError(
-                    f"the key {place} of the ledger {self.path} is missing, so nothing can be charged; bring it back from "
-                    "where you keep a copy, or begin a new ledger"
+                    f"the key {place} of the ledger {self.path} is missing, so nothing can be charged; bring it back "
+                    "from where you keep a copy, or begin a new ledger"
                 )
             self._signing = SigningKey.of(place)
         if self._signing.public != self._public:
@@ -387,7 +369,7 @@ class Ledger:
             ) from None
 
     def _append(self, kind: Kind, details: Mapping[str, Any]) -> int:
-        number, self._own = _insert(self._connection, kind, details, self._key())
+        number, self._own = insert(self._connection, kind, details, self._key())
         return number
 
     @contextmanager
@@ -412,122 +394,3 @@ class Ledger:
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
-
-
-def _make_file(path: Path, total: Budget) -> bool:
-    """Make a whole ledger under another name and put it in place in one step; False when there is one already.
-
-    So nobody ever meets half a ledger, neither a process that opens it at this moment nor one that comes after a crash.
-    """
-    if not path.parent.is_dir():
-        raise LedgerError(f"the folder {path.parent} does not exist; make it first")
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        key = SigningKey.made_at(key_path(path))  # first: a ledger whose key was lost in a crash could not be used
-        connection = _connect(draft, "rwc")
-        try:
-            _initialise(connection, total, key)
-        finally:
-            connection.close()
-        os.link(draft, path)
-    except FileExistsError:
-        return False
-    except (sqlite3.Error, OSError) as error:
-        raise LedgerError(f"cannot create the ledger {path}: {error}") from None
-    finally:
-        draft.unlink(missing_ok=True)
-    return True
-
-
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    try:
-        connection = sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode={mode}",
-            uri=True,
-            timeout=_WAIT_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        connection.execute(
-            "PRAGMA synchronous = EXTRA"
-        )  # the commit survives a power cut, the directory entry included
-    except sqlite3.Error as error:
-        raise LedgerError(f"cannot open the ledger {path}: {error}") from None
-    return connection
-
-
-def _initialise(connection: sqlite3.Connection, total: Budget, key: SigningKey | None = None) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    connection.execute(
-        "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "
-        "details TEXT NOT NULL, chain TEXT NOT NULL)"
-    )
-    opening = {"format": _FORMAT, "total": total.to_dict(), "version": __version__}
-    if key is not None:
-        _add_signatures(connection)
-        opening["key"] = key.public
-    _insert(connection, "open", opening, key)
-    connection.execute("COMMIT")
-
-
-def _add_signatures(connection: sqlite3.Connection) -> None:
-    """A column more: a version that knows no signatures then fails instead of appending an entry without one."""
-    if not any(column[1] == "signature" for column in connection.execute("PRAGMA table_info(entries)")):
-        connection.execute("ALTER TABLE entries ADD COLUMN signature TEXT")
-
-
-def key_path(ledger: Path) -> Path:
-    """Where the private key of a ledger is kept: beside the file itself, not beside a link to it."""
-    real = ledger.resolve()
-    return real.with_name(f"{real.name}.key")
-
-
-def _key_in(entry: Entry) -> str | None:
-    """The key that an entry announces: the first one, or one that was added later."""
-    names_one = entry.kind in ("open", "key") and isinstance(entry.details, dict)
-    found = entry.details.get("key") if names_one else None
-    return found if isinstance(found, str) else None
-
-
-def _is_signed(entry: Entry, public: str | None) -> bool:
-    if public is None:
-        return True
-    return isinstance(entry.signature, str) and is_signed(public, "ledger entry", entry.head, entry.signature)
-
-
-def _against_head(entries: Sequence[Entry], head: str, public: str | None) -> list[str]:
-    """What a head that was kept elsewhere contradicts."""
-    number, _, rest = head.strip().partition(":")
-    chain, _, signature = rest.partition(":")
-    if not number.isascii() or not number.isdigit() or not 0 < len(number) < 19 or len(chain) != 64:
-        raise LedgerError("a head is what `discreet ledger head` prints: a number, a hash and a signature")
-    if signature and not is_signed(public or "", "ledger entry", f"{int(number)}:{chain}", signature):
-        return ["the head that was kept elsewhere is not of this ledger: another key has signed it"]
-    if int(number) > len(entries):
-        return [
-            f"its end was cut off, or it is an old copy: it has {len(entries)} entries, and the head that was kept "
-            f"elsewhere is of entry {int(number)}"
-        ]
-    if entries[int(number) - 1].chain != chain:
-        return [f"its entries up to {int(number)} are not those of the head that was kept elsewhere"]
-    return []
-
-
-def _insert(
-    connection: sqlite3.Connection, kind: Kind, details: Mapping[str, Any], key: SigningKey | None
-) -> tuple[int, str]:
-    """Append an entry; its number and hash."""
-    last = connection.execute("SELECT number, chain FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-    number, previous = (last[0] + 1, last[1]) if last else (1, "")
-    # Through JSON and back: the hash is of what will be read again.
-    text = json.dumps(details)
-    details = json.loads(text)
-    time = datetime.now(UTC).isoformat(timespec="milliseconds")
-    chain = Entry(number, time, kind, details, "").digest(previous)
-    values = [number, time, kind, text, chain]
-    if key is None:
-        connection.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
-    else:
-        values.append(key.sign("ledger entry", Entry(number, time, kind, details, chain).head))
-        connection.execute(f"INSERT INTO entries ({_COLUMNS}, signature) VALUES (?, ?, ?, ?, ?, ?)", values)
-    return number, chain
