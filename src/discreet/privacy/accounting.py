@@ -28,7 +28,7 @@ privacy. STOC 2023.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -109,10 +109,10 @@ class Spending:
         )
 
     @classmethod
-    def of(cls, costs: Iterable[Cost]) -> Spending:
-        """What many costs add up to, exactly. Equal ones are counted and the others added in pairs: in order, thousands
-        of different scales would make ever longer fractions."""
-        sums = [cls._times(cost, number) for cost, number in Counter(costs).items()] or [cls()]
+    def of(cls, costs: Counter[Cost]) -> Spending:
+        """What many costs add up to, exactly. Different ones are added in pairs: in order, thousands of different
+        scales would make ever longer fractions."""
+        sums = [cls._times(cost, number) for cost, number in costs.items()] or [cls()]
         while len(sums) > 1:
             odd = sums[-1:] if len(sums) % 2 else []
             sums = [a.together(b) for a, b in zip(sums[::2], sums[1::2], strict=False)] + odd

@@ -70,7 +70,7 @@ class Budget(ABC):
         kinds: dict[str, type[PureDP] | type[ZCDP] | type[ApproxDP]] = {k.notion: k for k in (PureDP, ZCDP, ApproxDP)}
         try:
             kind = kinds[entry["notion"]]
-            return kind(*(_written(entry[k]) for k in kind.__dataclass_fields__))
+            return kind(*(written(entry[k]) for k in kind.__dataclass_fields__))
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             raise BudgetError(f"not a budget: {entry!r}") from None
 
@@ -182,7 +182,7 @@ class ApproxDP(Budget):
         return {"notion": self.notion, "epsilon": str(self.epsilon), "delta": str(self.delta)}
 
 
-def _written(text: Any) -> Fraction:
+def written(text: Any) -> Fraction:
     """A rational as ``to_dict`` writes it. Nothing else: a file that says 1e999999999 must not fill the memory."""
     if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
         raise ValueError

@@ -12,7 +12,7 @@ the noise was drawn, and from the rows, no file can prove. A signature says who 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,15 +21,16 @@ from typing import Any
 from ..errors import DiscreetError
 from . import mechanisms
 from .accounting import Accountant, Cost, Spending
-from .budget import ZCDP, ApproxDP, Budget, PureDP, rho_of_pure
+from .budget import ZCDP, ApproxDP, Budget, PureDP, rho_of_pure, written
 from .calibration import amplified, moved_by
 from .descent import epsilon_of_rounds
 from .unit import PrivacyUnit, Sensitivity, as_probability
 
 MOST_COSTS = 20_000
 """Different costs that are added up exactly; beyond, it would take minutes."""
+_MOST_ROUNDS = 10**6  # the accountant errs by some 1e-15 a round
 _CRUMBS = Fraction(1, 10**6)
-_LARGEST_CURVE = 2e5  # σ√m up to which the exact curve of Gaussian noise is computed: memory
+_LEAST_SCALE, _LARGEST_CURVE = 1e-3, 2e5  # of σ√m, for which the exact curve of Gaussian noise is computed: memory
 
 
 class _Contradiction(Exception):
@@ -51,8 +52,8 @@ class _Account:
     """The root, a block, a sample or a sequence: what its steps may cost together."""
 
     accountant: Accountant
-    costs: list[Cost] = field(default_factory=list)
-    shares: list[Cost] = field(default_factory=list)
+    costs: Counter[Cost] = field(default_factory=Counter)
+    shares: Counter[Cost] = field(default_factory=Counter)
 
 
 def contradictions(statement: Mapping[str, Any], tables: Iterable[Noised] | None = None) -> list[str]:
@@ -75,7 +76,7 @@ class _Book:
         self.budget = Budget.from_dict(dict(statement["budget"]))
         self.unit = PrivacyUnit.from_dict(dict(statement["unit"]))
         self.spent = statement.get("spent")
-        aside = Fraction(statement.get("delta_for_tests", 0))
+        aside = written(statement.get("delta_for_tests", "0"))
         composition = statement.get("composition", "concentrated")
         if composition not in ("basic", "concentrated"):
             raise _Contradiction(f"its steps are added up by a rule that is not known, {str(composition)[:40]!r}")
@@ -118,20 +119,22 @@ class _Book:
         """Compute the step's cost again and book it."""
         account = self._account_of(step)
         share = Budget.from_dict(dict(step["share"]))
-        account.shares.append(Cost.of(share))
+        account.shares[Cost.of(share)] += 1
         self._check_unit(step)
         if step.get("query") in ("partition", "in sequence", "subsample"):
-            account.costs.append(Cost.of(share))
+            account.costs[Cost.of(share)] += 1
             self._open(number, step, share)
             return
         draws = _draws(step)
         if "joint" in step:
-            account.costs.append(_joint_cost(step, share, draws))
+            account.costs[_joint_cost(step, share, draws)] += 1
             return
+        if "score" in step and step["k"] != sum(draw["times"] for draw in draws):
+            raise _Contradiction(f"it chose {step['k']} candidates, and not with as many draws of noise")
         costs = _costs(draws, share)
         if not Accountant(share).admits(Spending.of(costs)):
             raise _Contradiction(f"its noise costs {_in_words(Spending.of(costs))}, more than its share, {share}")
-        account.costs += costs
+        account.costs.update(costs)
         self._pay(step, draws)
 
     def _account_of(self, step: Mapping[str, Any]) -> _Account:
@@ -155,7 +158,7 @@ class _Book:
                 if type(block) is int and 1 <= block <= blocks:
                     self.accounts[(number, block)] = _Account(Accountant(share))
         elif step["query"] == "subsample":
-            inner = amplified(share, as_probability(step["rate"]), self.unit)
+            inner = amplified(share, as_probability(written(step["rate"])), self.unit)
             self.accounts[(number,)] = _Account(Accountant(inner))
         else:
             self.accounts[(number,)] = _Account(Accountant(share, "basic"))
@@ -221,12 +224,15 @@ def _roomier(accountant: Accountant) -> Accountant:
 # -- the cost of noise -------------------------------------------------------------------------------------------------
 
 
-def _costs(draws: Sequence[Mapping[str, Any]], share: Budget) -> list[Cost]:
+def _costs(draws: Sequence[Mapping[str, Any]], share: Budget) -> Counter[Cost]:
     """What the draws of one step cost: the theorems of :mod:`.mechanisms`, read from the scale to the cost."""
     direct = _direct_cost(draws, share)
     if direct is not None:
-        return [direct]
-    return [cost for draw in draws for cost in [_cost(draw, share)] * draw["times"]]
+        return Counter([direct])
+    costs: Counter[Cost] = Counter()
+    for draw in draws:
+        costs[_cost(draw, share)] += draw["times"]
+    return costs
 
 
 def _cost(draw: Mapping[str, Any], share: Budget) -> Cost:
@@ -266,9 +272,9 @@ def _direct_cost(draws: Sequence[Mapping[str, Any]], share: Budget) -> Cost | No
         return None
     (scale,) = scales
     moved = sum(draw["l2_squared"] * draw["times"] for draw in draws)
-    if any(d["linf"] != 1 for d in draws) or scale * math.sqrt(moved) > _LARGEST_CURVE:
+    if any(d["linf"] != 1 for d in draws) or not _LEAST_SCALE < scale * math.sqrt(moved) < _LARGEST_CURVE:
         return None
-    if mechanisms.gaussian_delta(scale, moved, float(share.epsilon)) > float(share.delta):
+    if not mechanisms.gaussian_delta(scale, moved, float(share.epsilon)) <= float(share.delta):  # nor what is no number
         return None
     return Cost(epsilon=share.epsilon, epsilon_delta=share.delta, rho=Fraction(moved) / (2 * Fraction(scale) ** 2))
 
@@ -277,10 +283,10 @@ def _joint_cost(step: Mapping[str, Any], share: Budget, draws: Sequence[Mapping[
     """One selection in each of many groups: the dearest one, times what all groups move together; see
     :meth:`.Curator.select_each`, which books its share as a whole."""
     notion = share.to_zcdp() if isinstance(share, ApproxDP) else share
-    times = _whole(step["k"], "k") * Fraction(step["joint"])
+    times = _whole(step["k"], "k") * max(written(step["joint"]), 1)  # the group that moves most moves by all of it
     for draw in draws:
-        if draw["kind"] not in ("permute-and-flip", "noisy-max", "exponential"):
-            raise _Contradiction(f"it selects with noise of the kind {draw['kind']!r}")
+        if draw["kind"] not in ("permute-and-flip", "noisy-max", "exponential") or draw["times"] != 1:
+            raise _Contradiction("it selects with noise that is not of a selection in each group")
         cost = _cost(draw, share)
         match notion:
             case PureDP(epsilon=epsilon):
@@ -298,10 +304,12 @@ def _check_rounds(step: Mapping[str, Any], share: Budget) -> None:
     if not isinstance(share, ApproxDP) or dict(step["unit"])["relation"] != "add-remove":
         raise _Contradiction("sampled rounds are accounted for with a δ, and under add-remove only")
     rounds, multiplier = _whole(step["rounds"], "rounds"), float(step["multiplier"])
-    if not 0 < multiplier < math.inf:
-        raise _Contradiction(f"its noise is {multiplier} times the sensitivity")
-    cost = epsilon_of_rounds(multiplier, float(share.delta), float(as_probability(step["rate"])), rounds)
-    if cost > float(share.epsilon):
+    if not 0 < multiplier < _MOST_ROUNDS or rounds > _MOST_ROUNDS:
+        raise _Contradiction(
+            f"{rounds:,} rounds with noise of {multiplier:.6g} sensitivities are beyond what is computed"
+        )
+    cost = epsilon_of_rounds(multiplier, float(share.delta), float(as_probability(written(step["rate"]))), rounds)
+    if not cost <= float(share.epsilon):
         raise _Contradiction(f"its {rounds} rounds with noise of {multiplier:.6g} sensitivities cost more than {share}")
 
 
