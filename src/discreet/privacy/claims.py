@@ -283,7 +283,9 @@ def _joint_cost(step: Mapping[str, Any], share: Budget, draws: Sequence[Mapping[
     """One selection in each of many groups: the dearest one, times what all groups move together; see
     :meth:`.Curator.select_each`, which books its share as a whole."""
     notion = share.to_zcdp() if isinstance(share, ApproxDP) else share
-    times = _whole(step["k"], "k") * max(written(step["joint"]), 1)  # the group that moves most moves by all of it
+    times = _whole(step["k"], "k") * max(
+        written(step["joint"]), Fraction(1)
+    )  # the group that moves most moves by all of it
     for draw in draws:
         if draw["kind"] not in ("permute-and-flip", "noisy-max", "exponential") or draw["times"] != 1:
             raise _Contradiction("it selects with noise that is not of a selection in each group")
