@@ -63,6 +63,7 @@ class Ledger:
         self._chain = ""  # and its hash
         self._own = ""  # the hash of the last entry that was signed here
         self._signing: SigningKey | None = None
+        self._key_path = None if path is None else key_path(path)
         self._charges: dict[int, Budget] = {}
         self._settled: set[int] = set()
         self._spending: Spending | None = None  # of all charges taken in; None when it must be added up again
@@ -169,12 +170,12 @@ class Ledger:
 
     def make_key(self) -> str:
         """Give a ledger that has no key one: from now on its entries are signed. Returns the public key."""
-        if self.path is None:
+        if self._key_path is None:
             raise LedgerError("a ledger in memory is gone with its process; it needs no key")
         with self._transaction():
             self._catch_up()
             if self._public is None:
-                key = SigningKey.made_at(key_path(self.path))
+                key = SigningKey.made_at(self._key_path)
                 add_signatures(self._connection)
                 insert(self._connection, "key", {"key": key.public, "version": __version__}, key)
         public = self.public_key
@@ -250,8 +251,8 @@ class Ledger:
                     problems.append(f"entry {entry.number} was altered, or one before it")
                     break
                 previous = entry.chain
-            if public is None and self.path is not None and key_path(self.path).exists():
-                problems.append(f"it names no key, and {key_path(self.path)} is there: was the key taken out of it?")
+            if public is None and self._key_path is not None and self._key_path.exists():
+                problems.append(f"it names no key, and {self._key_path} is there: was the key taken out of it?")
             if key is not None and public != key:
                 problems.append(f"it is signed by {public or 'nobody'}, not by {key}")
             if head is not None:
@@ -335,9 +336,11 @@ class Ledger:
 
     def _key(self) -> SigningKey | None:
         """The private key, when this ledger has one; an entry without a signature would be taken for a forgery."""
-        if self.path is None:
+        if self._signing is not None and self._signing.public == self._public:
+            return self._signing
+        if self._key_path is None:
             return None
-        place = key_path(self.path)
+        place = self._key_path
         if self._public is None:
             if place.exists():
                 raise LedgerError(
