@@ -22,7 +22,7 @@ from .arguments import shortened
 from .domain import Clique, Domain
 from .errors import FileFormatError, InputError, NotAReleaseError, counted, did_you_mean
 from .frames import csv_text, frame_of, free_name
-from .io.archive import MEASUREMENTS, read_archive, write_archive
+from .io.archive import MEASUREMENTS, Sign, read_archive, write_archive
 from .io.atomic import write_atomically
 
 IntArray = NDArray[np.int64]
@@ -324,9 +324,9 @@ class Measurements(tuple[Measurement, ...]):
             out[free_name(name, [*out])] = [x for _, _, n in parts for x in n[name]]
         return out
 
-    def save(self, path: str | Path) -> None:
-        """Write a file that can be published. Exact and research values refuse."""
-        write_archive(Path(path), *self.to_archive())
+    def save(self, path: str | Path, *, sign: Sign | None = None) -> None:
+        """Write a file that can be published. Exact and research values refuse. ``sign``: a ledger's ``signer``."""
+        write_archive(Path(path), *self.to_archive(), sign)
 
     def to_archive(self) -> tuple[dict[str, Any], dict[str, IntArray]]:
         """Header and arrays of the file. Exact and research values refuse: whatever has them is no release."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
+from .io.archive import Sign
 from .io.limits import DEFAULT_LIMITS, Limits
 from .io.native import load_parts, save_model
 from .io.reading import shown
@@ -134,8 +135,8 @@ class Release:
 
     # -- files -----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file; what carries no guarantee refuses."""
+    def save(self, path: str | os.PathLike[str], *, sign: Sign | None = None) -> None:
+        """Write the file; what carries no guarantee refuses. ``sign``: a ledger's ``signer``."""
         _ = self.card
         if Path(path).suffix.lower() != ".zip":
             raise InputError(f"a release is a .zip file, which keeps everything; got {os.fspath(path)!r}")
@@ -147,7 +148,7 @@ class Release:
             "run": plain(dict(self.run)),
             "stated": plain(dict(self.stated)),
         }
-        save_model(self.model, path, (beside, arrays))
+        save_model(self.model, path, (beside, arrays), sign)
 
     @classmethod
     def load(cls, source: str | os.PathLike[str] | bytes, limits: Limits = DEFAULT_LIMITS) -> Release:

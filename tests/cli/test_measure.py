@@ -193,7 +193,7 @@ def test_interrupted_while_noise_is_drawn_counts_as_spent(desk, discreet, monkey
 
 
 def test_a_full_disk_does_not_lose_what_was_paid_for(desk, discreet, monkeypatch):
-    def full(self, path):
+    def full(self, path, *, sign):
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(Measurements, "save", full)

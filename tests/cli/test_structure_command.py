@@ -61,7 +61,7 @@ def test_a_graph_is_released_paid_for_and_used(survey, discreet):
     saved = json.loads((survey / "graph.json").read_text())
     assert saved["edges"] == EDGES and saved["refused"] is False and saved["release"]["origin"] == "release"
     assert set(saved) == {"kind", "refused", "method", "columns", "edges", "interactions", "evidence", "reason",
-                          "enough", "release"}  # fmt: skip
+                          "enough", "release", "signature"}  # fmt: skip
     used = discreet("fit", "rows.csv", "--schema", "two.toml", *STABLE, "--ledger", "approx.db",
                     "--graph", "graph.json", "--json")  # fmt: skip
     assert used.code == 0, used.err

@@ -174,6 +174,7 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
     from ..spec import learn
 
     choices = prepared.choices
+    sign = None if account is None else account.signer  # before the spend: a key that cannot be read must cost nothing
     curator: Curator | None = None
     try:
         with waiting("reading the rows"):
@@ -197,7 +198,7 @@ def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
         ):
             learned = learn(prepared.recipe, curator, prepared.totals)
         release = Release.of(learned, choices.echo(), choices.card)
-        release.save(path)
+        release.save(path, sign=sign)
         if learned.remark:
             note(f"Remark: {learned.remark}")
         return release

@@ -88,9 +88,11 @@ def measure(
     options.check_noise(noise, budget)
     chosen = plan_noise(query, unit, budget, noise=noise, weights=shares)  # type: ignore[arg-type]
     account = open_ledger(ledger)
+    sign = None
     if account is not None:
         options.check_ledger_notion(account.total, budget)
         account.check(budget, unit)
+        sign = account.signer
     if output is not None:
         options.writable(output, force=force)
     if not plan:
@@ -116,7 +118,7 @@ def measure(
                 released = curator.measure(query, noise=noise, weights=shares)  # type: ignore[arg-type]
         released = without_impossible(released, domain)  # zeros that the schema declares; post-processing
         if output is not None:
-            released.save(output)
+            released.save(output, sign=sign)
         _show(released, budget, planned, output, level, all_cells, as_json)
         _remark(ledger, output)
     except KeyboardInterrupt:  # wherever it comes, also while the tables are printed

@@ -137,6 +137,7 @@ def _learn(
     as_json: bool,
 ) -> StructureResult:
     """Open the rows, learn, save. What was paid for is seen, also when it cannot be saved."""
+    sign = None if account is None else account.signer  # before the spend: a key that cannot be read must cost nothing
     curator: Curator | None = None
     found: StructureResult | None = None
     try:
@@ -145,7 +146,7 @@ def _learn(
         with progress(), curator_of(table) as curator:
             found = learner.fit(curator)
         if output is not None:
-            found.save(output)
+            found.save(output, sign=sign)
         return found
     except KeyboardInterrupt:
         raise Interrupted(what_was_spent(curator, account)) from None

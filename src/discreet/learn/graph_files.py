@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 import difflib
+import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..domain import Clique, Domain
 from ..errors import DiscreetError, FileFormatError, InputError
@@ -108,8 +110,8 @@ def _from_file(path: Path, domain: Domain) -> Structure:
     return _from_lines(read_text(path, DEFAULT_LIMITS), domain, path)
 
 
-def _from_json(path: Path, domain: Domain) -> Structure:
-    """A graph that was learned privately and saved."""
+def read_saved_graph(path: Path) -> dict[str, Any]:
+    """What `discreet structure` has saved."""
     try:
         document = json.loads(read_text(path, DEFAULT_LIMITS))
     except (ValueError, RecursionError) as error:
@@ -118,6 +120,18 @@ def _from_json(path: Path, domain: Domain) -> Structure:
         document = None
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise FileFormatError(f"{path} is no graph that `discreet structure` has saved")
+    return document
+
+
+def graph_digest(document: Mapping[str, Any]) -> str:
+    """The digest of all that a saved graph says, whatever its spaces and the order of its keys: what is signed."""
+    said = {key: value for key, value in document.items() if key != "signature"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def _from_json(path: Path, domain: Domain) -> Structure:
+    """A graph that was learned privately and saved."""
+    document = read_saved_graph(path)
     if document.get("refused"):
         raise InputError(f"{path} holds a refusal: no graph was released, so there is none to be used")
     groups = document.get("interactions")

@@ -20,6 +20,7 @@ from .calibration import (
     NoiseChoice,
     SelectionChoice,
     amplified,
+    drawn,
     noise_of,
     plan_noise,
     plan_selection,
@@ -119,7 +120,8 @@ class Curator(Account):
         plan = plan_noise(query, self.unit, share, noise=noise, weights=weights)
         self._check(plan.costs)
         sums = self._rows.sum(query)
-        self._spend(plan.costs, {**query.describe(), "noise": plan.calls[0].kind, "share": share.to_dict()})
+        step = {**query.describe(), "noise": plan.calls[0].kind, "share": share.to_dict()}
+        self._spend(plan.costs, {**step, **drawn(plan.calls, self.unit)})
         items = []
         for part, call, total in zip(query.parts, plan.calls, sums, strict=True):
             items.append(
@@ -151,7 +153,8 @@ class Curator(Account):
         costs = (cost,) * k
         self._check(costs)
         scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
-        self._spend(costs, {**score.describe(), "k": k, "noise": call.kind, "share": share.to_dict()})
+        step = {**score.describe(), "k": k, "noise": call.kind, "share": share.to_dict()}
+        self._spend(costs, {**step, **drawn([call] * k, self.unit)})
         left = list(range(len(names)))
         chosen = [left.pop(self._gateway.select(call, scores[left])) for _ in range(k)]
         return Selection(tuple(chosen), tuple(names[i] for i in chosen), call.scale)
@@ -183,7 +186,8 @@ class Curator(Account):
         cost = Cost.of(notion)
         self._check((cost,))
         scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
-        self._spend((cost,), {**score.describe(), "k": k, "noise": calls[0].kind, "share": share.to_dict()})
+        step = {**score.describe(), "k": k, "noise": calls[0].kind, "joint": str(joint), "share": share.to_dict()}
+        self._spend((cost,), {**step, **drawn(planned.values(), self.unit)})
         out, start = [], 0
         for call, size in zip(calls, sizes, strict=True):
             left = list(range(start, start + size))
@@ -205,7 +209,8 @@ class Curator(Account):
         call, cost = plan_threshold(sensitivity, share)
         self._check((cost,))
         histogram = {",".join(map(str, cell)): n for cell, n in self._rows.count_sparse(columns).items()}
-        self._spend((cost,), {**query.describe(), "noise": "threshold", "share": share.to_dict()})
+        step = {**query.describe(), "noise": "threshold", "share": share.to_dict()}
+        self._spend((cost,), {**step, **drawn([call], self.unit)})
         released = self._gateway.release_large(call, histogram)
         attributes = [self.domain[n] for n in columns]
         return {
@@ -237,8 +242,9 @@ class Curator(Account):
         cost = Cost.of(share)
         self._check((cost,))
         tables = self._rows.split(blocks, self._gateway.secret())
-        self._spend((cost,), {"query": "partition", "blocks": blocks, "share": share.to_dict()})
-        return tuple(self._child(table, share, self._gateway) for table in tables)
+        number = self._spend((cost,), {"query": "partition", "blocks": blocks, "share": share.to_dict()})
+        places = ({"in": "block or sample", "of": number, "block": block} for block in range(1, blocks + 1))
+        return tuple(self._child(t, share, self._gateway, place) for t, place in zip(tables, places, strict=True))
 
     def subsample(self, rate: Amount, share: Budget | None = None) -> Curator:
         """A curator of a Poisson sample, with as much to spend as costs ``share`` on the whole table.
@@ -250,9 +256,9 @@ class Curator(Account):
         cost = Cost.of(share)
         self._check((cost,))
         table = self._rows.sample(q, self._gateway.secret())
-        self._spend((cost,), {"query": "subsample", "rate": str(q), "share": share.to_dict()})
+        number = self._spend((cost,), {"query": "subsample", "rate": str(q), "share": share.to_dict()})
         inner = amplified(share, q, self.unit)
-        return self._child(table, inner, self._gateway.inside(inner))
+        return self._child(table, inner, self._gateway.inside(inner), {"in": "block or sample", "of": number})
 
     def vote(
         self, learner: Learner, blocks: int, share: Budget | None = None, *, candidates: Sequence[str] | None = None
@@ -298,9 +304,9 @@ class Curator(Account):
         cost = Cost.of(share)
         self._check((cost,))
         rows = self._rows
-        self._spend((cost,), {"query": "in sequence", "share": share.to_dict()})
-        child = self._child(rows, share, self._gateway)
-        child._accountant.composition, child._part = "basic", "sequence"
+        number = self._spend((cost,), {"query": "in sequence", "share": share.to_dict()})
+        child = self._child(rows, share, self._gateway, {"in": "sequence", "of": number})
+        child._accountant.composition = "basic"
         return child
 
     def in_gaussian(self, share: Budget | None = None) -> Curator:
@@ -316,9 +322,9 @@ class Curator(Account):
         cost = Cost.of(share)
         self._check((cost,))
         rows = self._rows
-        self._spend((cost,), {"query": "Gaussian steps", "share": share.to_dict()})
-        child = self._child(rows, share, self._gateway)
-        child._accountant, child._part = Accountant(within), "Gaussian steps"
+        number = self._spend((cost,), {"query": "Gaussian steps", "share": share.to_dict()})
+        child = self._child(rows, share, self._gateway, {"in": "Gaussian steps", "of": number})
+        child._accountant = Accountant(within)
         return child
 
     def statement(self) -> dict[str, Any]:
@@ -333,6 +339,7 @@ class Curator(Account):
             "domain": self.domain.fingerprint,
             "peeked": {k: list(v) for k, v in self.domain.peeked.items()},
             "version": __version__,
+            **self._accountant.rules(),
         }
 
     def close(self) -> None:
@@ -360,9 +367,9 @@ class Curator(Account):
         """For a learner that votes: its block, without noise, and never seen outside."""
         return ExactCurator(block, self.unit)
 
-    def _child(self, table: Table, budget: Budget, gateway: Gateway) -> Curator:
+    def _child(self, table: Table, budget: Budget, gateway: Gateway, place: dict[str, Any]) -> Curator:
         child = Curator(table, self.unit, budget, gateway=gateway, purpose=self.purpose)
-        child._parent = self
+        child._parent, child._place = self, place
         return child
 
 
@@ -378,8 +385,9 @@ class ExactCurator(Curator):
     def _check(self, costs: Sequence[Cost]) -> None:
         pass
 
-    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> None:
+    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> int:
         self._steps.append(self._named(step))
+        return len(self._steps)
 
     @property
     def _rows(self) -> Table:
@@ -388,5 +396,5 @@ class ExactCurator(Curator):
             self._prepared = self._source.clip(self.unit.max_rows, self._gateway.secret()) if clipped else self._source
         return self._prepared
 
-    def _child(self, table: Table, budget: Budget, gateway: Gateway) -> Curator:
+    def _child(self, table: Table, budget: Budget, gateway: Gateway, place: dict[str, Any]) -> Curator:
         return ExactCurator(table, self.unit, budget)

@@ -33,6 +33,7 @@ from ..tables.base import IntArray
 from . import mechanisms
 from .accounting import Cost
 from .budget import ApproxDP, Budget
+from .calibration import drawn
 from .levels import Released
 from .mechanisms import NoiseCall
 from .query import Query
@@ -103,5 +104,6 @@ def release(curator: Curator, test: StabilityTest, share: Budget | None) -> Stab
     curator._check((cost,))
     with listening(nobody):  # how often a test goes over the rows may depend on what it finds there
         levels = np.asarray(test.levels(curator._rows.sum, curator.unit), dtype=np.int64)
-    curator._spend((cost,), {**test.describe(), "noise": "stability", "share": share.to_dict()})
+    step = {**test.describe(), "noise": "stability", "share": share.to_dict()}
+    curator._spend((cost,), {**step, **drawn([call], curator.unit)})
     return Stability.of(call, curator._gateway.release_stable(call, levels, ""))

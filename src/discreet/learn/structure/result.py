@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ...domain import Clique, Domain
 from ...errors import InputError
+from ...io.archive import Sign
 from ...io.atomic import write_atomically
 from ...privacy.stability import Stability
-from ..graph_files import KIND
+from ..graph_files import KIND, graph_digest
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,15 @@ class StructureResult:
             "release": dict(self.card),
         }
 
-    def save(self, path: str | Path) -> None:
-        """A JSON file that can be published, a refusal too; ``discreet fit --graph`` reads it."""
+    def save(self, path: str | Path, *, sign: Sign | None = None) -> None:
+        """A JSON file that can be published, a refusal too; ``discreet fit --graph`` reads it. ``sign``: a ledger's
+        ``signer``."""
         if self.card.get("origin") != "release":
             raise InputError("this graph was learned without protection: it is no release, and cannot be saved as one")
-        write_atomically(Path(path), [json.dumps(self.to_dict(), indent=1, ensure_ascii=False).encode() + b"\n"])
+        document = json.loads(json.dumps(self.to_dict()))  # as it will be read again
+        if sign is not None:
+            document["signature"] = sign(graph_digest(document))
+        write_atomically(Path(path), [json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"])
 
     def __str__(self) -> str:
         if self.cliques is None:
