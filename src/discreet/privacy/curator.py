@@ -11,7 +11,7 @@ import numpy as np
 from .._version import __version__
 from ..errors import BudgetError, InputError
 from ..measurement import Measurement, Measurements, Noise
-from ..tables.base import Table
+from ..tables.base import Asked, IntArray, Table
 from . import stability, voting
 from .account import Account
 from .accounting import Cost
@@ -102,6 +102,11 @@ class Curator(Account):
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
+    def require(self, asked: Asked) -> None:
+        """Refuse a query, score or test that was made for other columns than the rows have. Costs nothing: every
+        answer begins with it, and whoever asks for several things may begin with all of it."""
+        self._source.require(asked)
+
     def measure(
         self,
         query: Query,
@@ -118,7 +123,7 @@ class Curator(Account):
         share = self._share(share)
         plan = plan_noise(query, self.unit, share, noise=noise, weights=weights)
         self._check(plan.costs)
-        sums = self._rows.sum(query)
+        sums = self._sum(query)
         self._spend(plan.costs, {**query.describe(), "noise": plan.calls[0].kind, "share": share.to_dict()})
         items = []
         for part, call, total in zip(query.parts, plan.calls, sums, strict=True):
@@ -149,7 +154,7 @@ class Curator(Account):
         call, cost = plan_selection(score.linf(self.unit), per_round)
         costs = (cost,) * k
         self._check(costs)
-        scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
+        scores = np.asarray(score.scores(self._sum(score.query)), dtype=np.int64)
         self._spend(costs, {**score.describe(), "k": k, "noise": call.kind, "share": share.to_dict()})
         left = list(range(len(names)))
         chosen = [left.pop(self._gateway.select(call, scores[left])) for _ in range(k)]
@@ -181,7 +186,7 @@ class Curator(Account):
         # each would otherwise be added up with ever longer fractions.
         cost = Cost.of(notion)
         self._check((cost,))
-        scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
+        scores = np.asarray(score.scores(self._sum(score.query)), dtype=np.int64)
         self._spend((cost,), {**score.describe(), "k": k, "noise": calls[0].kind, "share": share.to_dict()})
         out, start = [], 0
         for call, size in zip(calls, sizes, strict=True):
@@ -324,6 +329,11 @@ class Curator(Account):
         return f"{type(self).__name__}({len(self.domain)} columns, unit {self.unit}, budget {self.budget})"
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _sum(self, query: Query) -> tuple[IntArray, ...]:
+        """The one way to exact sums; a query for other columns is refused before the rows are even prepared."""
+        self.require(query)
+        return self._rows.sum(query)
 
     @property
     def _rows(self) -> Table:

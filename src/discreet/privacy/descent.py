@@ -87,6 +87,7 @@ def sampled_rounds(
     left = [rounds]
 
     def one_round(query: Query) -> NDArray[np.float64]:
+        curator.require(query)
         with curator._root._lock:
             curator._check_open()
             if not left[0]:
