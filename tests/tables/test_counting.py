@@ -142,6 +142,10 @@ class SumOfSquares:
 
     cliques = None
     columns = ("c1", "c0")
+    needs_steps = False
+
+    def __init__(self, domain):
+        self.attributes = tuple(domain[name] for name in self.columns)
 
     def sum_rows(self, batch):
         assert set(batch) == set(self.columns)
@@ -151,8 +155,8 @@ class SumOfSquares:
 @pytest.mark.parametrize("n", [0, 1, 500])
 def test_streams_add_up_batches(n, monkeypatch):
     monkeypatch.setattr(memory, "BATCH_ROWS", 64)
-    table, _, rows = table_and_rows([9, 4, 2], n, 7)
-    squares, sums = table.sum(SumOfSquares())
+    table, domain, rows = table_and_rows([9, 4, 2], n, 7)
+    squares, sums = table.sum(SumOfSquares(domain))
     assert squares.tolist() == [(rows[:, 0] ** 2).sum()]
     assert sums.tolist() == [rows[:, 1].sum()]
 
