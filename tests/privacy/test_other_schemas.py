@@ -1,4 +1,4 @@
-"""Whatever is asked of rows under another schema than its own is refused: by name, before a row is touched, for nothing.
+"""Whatever is asked of rows under another schema than its own is refused by name, before a row is touched, for nothing.
 
 A record with a level that a query does not foresee makes it fail, or moves it by more than it says. So every kind of
 query, score and test is tried on tables that differ from its domain in one column that it uses.
@@ -194,7 +194,7 @@ def test_other_columns_are_refused_before_a_row_is_touched_and_for_nothing(kind:
         unit = PrivacyUnit("who", max_rows=2) if kind is ScaledSteps else PrivacyUnit()
         ledger = Ledger.in_memory(BUDGET)
         curator = Curator(Untouchable(domain, unit.column), unit, BUDGET, ledger)
-        with pytest.raises(SchemaError, match="than the rows have|which the rows lack"):
+        with pytest.raises(SchemaError, match=r"than the rows have|which the rows lack"):
             ask(curator, asked)
         with pytest.raises(SchemaError):  # also where nobody stands between
             Untouchable(domain).sum(asked if isinstance(asked, Query) else asked.query)
@@ -250,7 +250,7 @@ def test_a_query_that_does_not_say_its_domain_is_refused() -> None:
     assert curator.spent is None
 
 
-# -- whatever takes a model or a workload, and rows ---------------------------------------------------------------------
+# -- whatever takes a model or a workload, and rows --------------------------------------------------------------------
 
 THIRD = with_another(FOUR, Attribute.categorical("a", ["no", "yes", "maybe"]))
 MODEL = MarkovRandomField(FOUR, CliqueVector(FOUR, {("a", "b", "c", "d"): np.zeros((2, 2, 2, 2))}))
@@ -321,7 +321,7 @@ def test_files_and_memory_refuse_alike(value: str, tmp_path: Any) -> None:
                     ExactCurator(table).measure(asked)
 
 
-# -- tables of steps ---------------------------------------------------------------------------------------------------
+# -- tables of steps --------------------------------------------------------------------------------------------------
 
 
 def test_a_table_that_looks_like_steps_is_not_believed() -> None:
@@ -337,7 +337,7 @@ def test_a_table_that_looks_like_steps_is_not_believed() -> None:
     ExactCurator(encode(rows, domain, unit="who"), unit).measure(Marginals(domain, [STEPS]))
 
 
-# -- queries whose public parts do not fit their own domain -------------------------------------------------------------
+# -- queries whose public parts do not fit their own domain ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

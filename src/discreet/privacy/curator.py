@@ -24,6 +24,7 @@ from .calibration import (
     plan_noise,
     plan_selection,
     plan_threshold,
+    require_room,
 )
 from .ledger import Ledger
 from .mechanisms import ExactGateway, Gateway, SecureGateway
@@ -253,9 +254,9 @@ class Curator(Account):
         q = as_probability(rate)
         cost = Cost.of(share)
         self._check((cost,))
+        inner = amplified(share, q, self.unit)
         table = self._rows.sample(q, self._gateway.secret())
         self._spend((cost,), {"query": "subsample", "rate": str(q), "share": share.to_dict()})
-        inner = amplified(share, q, self.unit)
         return self._child(table, inner, self._gateway.inside(inner))
 
     def vote(
@@ -329,6 +330,11 @@ class Curator(Account):
         return f"{type(self).__name__}({len(self.domain)} columns, unit {self.unit}, budget {self.budget})"
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _share(self, share: Budget | None) -> Budget:
+        share = super()._share(share)
+        require_room(share)  # also where the share is to be divided later: it would be lost
+        return share
 
     def _sum(self, query: Query) -> tuple[IntArray, ...]:
         """The one way to exact sums; a query for other columns is refused before the rows are even prepared."""

@@ -20,18 +20,22 @@ from typing import Any
 import dp_accounting as dp
 import numpy as np
 from dp_accounting import rdp
+from dp_accounting.mechanism_calibration import NoBracketIntervalFoundError
 from numpy.typing import NDArray
 
 from ..errors import BudgetError, InputError
 from .accounting import Cost
 from .budget import ZCDP, Amount, ApproxDP, Budget
 from .curator import Curator
-from .mechanisms import NoiseCall
+from .mechanisms import NoiseCall, fitting
 from .query import Query
 from .unit import PrivacyUnit, as_probability
 
 LEAST_SCALE = 2.0**10
 _SAFE = 1 + 1e-6
+# A round's Rényi divergence is at least that of order 2, some (rate/multiplier)². Where rounding can turn it negative,
+# the accountant takes it for no loss at all, so we stay far above the 1e-16 of floats.
+_LEAST_RATIO = 1e-6
 _ORDERS = [*range(2, 65), *range(72, 513, 8)]  # whole ones: sums in closed form
 
 
@@ -43,9 +47,14 @@ def noise_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> 
         inner = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
         return dp.SelfComposedDpEvent(inner, rounds)
 
-    found = dp.calibrate_dp_mechanism(
-        lambda: rdp.RdpAccountant(_ORDERS), event, epsilon, delta, dp.LowerEndpointAndGuess(0.0, 10.0), tol=1e-4
-    )
+    try:
+        found = dp.calibrate_dp_mechanism(
+            lambda: rdp.RdpAccountant(_ORDERS), event, epsilon, delta, dp.LowerEndpointAndGuess(0.0, 10.0), tol=1e-4
+        )
+    except NoBracketIntervalFoundError:
+        found = math.inf
+    if rate / found < _LEAST_RATIO:
+        raise BudgetError(f"ε = {epsilon:g}, δ = {delta:g} is too small for {rounds} rounds at a rate of {rate:g}")
     return float(found) * _SAFE
 
 
@@ -64,7 +73,7 @@ def noise_scale(query: Query, unit: PrivacyUnit, multiplier: float) -> float:
     scale = math.nextafter(multiplier * math.sqrt(sensitivity.l2_squared) * _SAFE, math.inf)
     if scale < LEAST_SCALE:
         raise InputError(f"the grid of {part.label!r} is too coarse for its noise; make it finer")
-    return scale
+    return fitting(scale)
 
 
 def sampled_rounds(
