@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from untouchable import Untouchable
 
 import discreet
 from discreet import open_table
@@ -135,20 +136,6 @@ def every_kind() -> set[type]:
 
 def test_every_kind_of_question_has_a_case() -> None:
     assert every_kind() == set(CASES)
-
-
-class Untouchable(Table):
-    """Rows that must not be looked at."""
-
-    counts_steps = True
-
-    def __init__(self, domain: Domain, unit_column: str | None = None) -> None:
-        self.domain, self.unit_column = domain, unit_column
-
-    def _touched(self, *_: Any) -> Any:
-        raise AssertionError("the rows were touched")
-
-    count = stream = count_sparse = clip = split = sample = without_persons = _touched
 
 
 def ask(curator: Curator, asked: Any) -> Any:

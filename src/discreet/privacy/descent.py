@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ..errors import BudgetError, InputError
 from .accounting import Cost
 from .budget import ZCDP, Amount, ApproxDP, Budget
+from .calibration import require_room
 from .curator import Curator
 from .mechanisms import NoiseCall, fitting
 from .query import Query
@@ -64,6 +65,7 @@ def multiplier_for(unit: PrivacyUnit, budget: Budget, rate: Amount, rounds: int)
         raise InputError("sampled rounds are accounted for under add-remove only; use another method for replace-one")
     if not isinstance(budget, ApproxDP):
         raise BudgetError(f"sampled rounds need a δ: give the budget as ApproxDP(ε, δ) instead of {budget}")
+    require_room(budget)
     return noise_multiplier(float(budget.epsilon), float(budget.delta), float(as_probability(rate)), rounds)
 
 
