@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -113,14 +114,11 @@ class MemoryTable(JobTable):
         return coins.words_of(list(self._columns.values()), self.domain.shape)
 
     def _take(self, rows: NDArray[Any]) -> Self:
-        return type(self)(
-            self.domain,
-            [c[rows] for c in self._columns.values()],
-            persons=None if self._persons is None else self._persons.take(rows),
-            unit_column=self.unit_column,
-            threads=self._threads,
-            batch_rows=self._batch_rows,
-        )
+        part = copy(self)  # its codes were checked when the whole was made
+        part._columns = {name: codes[rows] for name, codes in self._columns.items()}
+        part._persons = None if self._persons is None else self._persons.take(rows)
+        part._rows = len(rows)
+        return part
 
     def _batches(self, columns: Iterable[str]) -> Iterable[dict[str, Codes]]:
         chosen = {name: self._columns[name] for name in columns}
