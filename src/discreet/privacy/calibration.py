@@ -108,6 +108,15 @@ def plan_noise(
     return min(plans, key=lambda plan: plan.expected_squared_error)
 
 
+def require_room(share: Budget) -> None:
+    """Refuse a share with which nothing could be asked: not even the noise of a single count would fit."""
+    match share:
+        case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
+            mechanisms.laplace_scale(1, epsilon)
+        case ZCDP(rho=rho):
+            mechanisms.gaussian_scale(1, rho)
+
+
 def _check_cost(query: Query, cells: int) -> None:
     """Refuse, before anything is touched or spent, what could not be drawn or held."""
     if cells > LARGEST_DRAW:

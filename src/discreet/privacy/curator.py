@@ -11,7 +11,7 @@ import numpy as np
 from .._version import __version__
 from ..errors import BudgetError, InputError
 from ..measurement import Measurement, Measurements, Noise
-from ..tables.base import Table
+from ..tables.base import Asked, IntArray, Table
 from . import stability, voting
 from .account import Account
 from .accounting import Accountant, Cost
@@ -25,6 +25,7 @@ from .calibration import (
     plan_noise,
     plan_selection,
     plan_threshold,
+    require_room,
 )
 from .ledger import Ledger
 from .mechanisms import ExactGateway, Gateway, SecureGateway
@@ -103,6 +104,11 @@ class Curator(Account):
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
+    def require(self, asked: Asked) -> None:
+        """Refuse a query, score or test that was made for other columns than the rows have. Costs nothing: every
+        answer begins with it, and whoever asks for several things may begin with all of it."""
+        self._source.require(asked)
+
     def measure(
         self,
         query: Query,
@@ -119,7 +125,7 @@ class Curator(Account):
         share = self._share(share)
         plan = plan_noise(query, self.unit, share, noise=noise, weights=weights)
         self._check(plan.costs)
-        sums = self._rows.sum(query)
+        sums = self._sum(query)
         step = {**query.describe(), "noise": plan.calls[0].kind, "share": share.to_dict()}
         self._spend(plan.costs, {**step, **drawn(plan.calls, self.unit)})
         items = []
@@ -152,7 +158,7 @@ class Curator(Account):
         call, cost = plan_selection(score.linf(self.unit), per_round)
         costs = (cost,) * k
         self._check(costs)
-        scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
+        scores = np.asarray(score.scores(self._sum(score.query)), dtype=np.int64)
         step = {**score.describe(), "k": k, "noise": call.kind, "share": share.to_dict()}
         self._spend(costs, {**step, **drawn([call] * k, self.unit)})
         left = list(range(len(names)))
@@ -185,7 +191,7 @@ class Curator(Account):
         # each would otherwise be added up with ever longer fractions.
         cost = Cost.of(notion)
         self._check((cost,))
-        scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
+        scores = np.asarray(score.scores(self._sum(score.query)), dtype=np.int64)
         step = {**score.describe(), "k": k, "noise": calls[0].kind, "joint": str(joint), "share": share.to_dict()}
         self._spend((cost,), {**step, **drawn(planned.values(), self.unit)})
         out, start = [], 0
@@ -255,9 +261,9 @@ class Curator(Account):
         q = as_probability(rate)
         cost = Cost.of(share)
         self._check((cost,))
+        inner = amplified(share, q, self.unit)
         table = self._rows.sample(q, self._gateway.secret())
         number = self._spend((cost,), {"query": "subsample", "rate": str(q), "share": share.to_dict()})
-        inner = amplified(share, q, self.unit)
         return self._child(table, inner, self._gateway.inside(inner), {"in": "block or sample", "of": number})
 
     def vote(
@@ -350,6 +356,16 @@ class Curator(Account):
         return f"{type(self).__name__}({len(self.domain)} columns, unit {self.unit}, budget {self.budget})"
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _share(self, share: Budget | None) -> Budget:
+        share = super()._share(share)
+        require_room(share)  # also where the share is to be divided later: it would be lost
+        return share
+
+    def _sum(self, query: Query) -> tuple[IntArray, ...]:
+        """The one way to exact sums; a query for other columns is refused before the rows are even prepared."""
+        self.require(query)
+        return self._rows.sum(query)
 
     @property
     def _rows(self) -> Table:

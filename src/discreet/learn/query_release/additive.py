@@ -33,8 +33,9 @@ class ReleasedAnswers:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def number_of_records(curator: Curator, budget: Budget | None) -> tuple[Measurement, float, Budget]:
+def number_of_records(curator: Curator, workload: Workload, budget: Budget | None) -> tuple[Measurement, float, Budget]:
     """The public or noisy number of records (two percent of the budget) and the rest of the budget."""
+    curator.require(workload.query)  # before the number of records is paid for
     whole = budget or curator.remaining or curator.budget
     for_size, rest = size_and_rest(whole, size_is_public=curator.public_size is not None)
     size = curator.size(for_size)
@@ -48,7 +49,7 @@ def release_gaussian(curator: Curator, workload: Workload, budget: Budget | None
     calibrated to the L2 (L1) sensitivity of all sums together. For all m parities of given orders that is √m under
     add-remove and 2√c under replace-one, c as in :class:`ParitySums`; for m tables √m and √(2m).
     """
-    size, n, rest = number_of_records(curator, budget)
+    size, n, rest = number_of_records(curator, workload, budget)
     measured = curator.measure(workload.query, rest)
     answers = np.clip(flat(measured) / n, workload.least, 1.0)
     return ReleasedAnswers(

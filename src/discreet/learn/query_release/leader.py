@@ -77,7 +77,7 @@ def release_perturbed_leader(
             raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
     if not 0 < scale < math.inf:
         raise InputError(f"scale must be positive and finite, got {scale}")
-    size, n, rest = number_of_records(curator, budget)
+    size, n, rest = number_of_records(curator, workload, budget)
     if rounds is None:
         rounds = choose_rounds(workload, n, rest)
     if oracle is None:

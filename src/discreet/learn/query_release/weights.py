@@ -41,7 +41,7 @@ def release_multiplicative_weights(
         rounds = int(min(max(math.ceil(groups / 5), 4), 40, groups))
     if not 1 <= rounds <= groups:
         raise InputError(f"rounds must lie between 1 and the number of parities or tables, {groups}; got {rounds}")
-    size, n, rest = number_of_records(curator, budget)
+    size, n, rest = number_of_records(curator, workload, budget)
     log_weights = np.zeros(workload.cells)
     measured: Measured = {}
     sums = [size]

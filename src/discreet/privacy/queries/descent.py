@@ -20,33 +20,42 @@ from typing import Any
 import dp_accounting as dp
 import numpy as np
 from dp_accounting import rdp
+from dp_accounting.mechanism_calibration import NoBracketIntervalFoundError
 from numpy.typing import NDArray
 
 from ...errors import BudgetError, InputError
 from ..accounting import Cost
 from ..budget import ZCDP, Amount, ApproxDP, Budget
-from ..calibration import moved_by
+from ..calibration import moved_by, require_room
 from ..curator import Curator
-from ..mechanisms import NoiseCall
+from ..mechanisms import NoiseCall, fitting
 from ..query import Query
 from ..unit import PrivacyUnit, as_probability
 
 LEAST_SCALE = 2.0**10
 _SAFE = 1 + 1e-6
+# A round's Rényi divergence is at least that of order 2, some (rate/multiplier)². Where rounding can turn it negative,
+# the accountant takes it for no loss at all, so we stay far above the 1e-16 of floats.
+_LEAST_RATIO = 1e-6
 _ORDERS = [*range(2, 65), *range(72, 513, 8)]  # whole ones: sums in closed form
 
 
 @lru_cache(maxsize=64)
 def noise_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> float:
     """The least standard deviation, divided by the L2 sensitivity, for which the rounds are (ε, δ)-DP; rounded up."""
-    found = dp.calibrate_dp_mechanism(
-        lambda: rdp.RdpAccountant(_ORDERS),
-        lambda multiplier: _event(multiplier, rate, rounds),
-        epsilon,
-        delta,
-        dp.LowerEndpointAndGuess(0.0, 10.0),
-        tol=1e-4,
-    )
+    try:
+        found = dp.calibrate_dp_mechanism(
+            lambda: rdp.RdpAccountant(_ORDERS),
+            lambda multiplier: _event(multiplier, rate, rounds),
+            epsilon,
+            delta,
+            dp.LowerEndpointAndGuess(0.0, 10.0),
+            tol=1e-4,
+        )
+    except NoBracketIntervalFoundError:
+        found = math.inf
+    if rate / found < _LEAST_RATIO:
+        raise BudgetError(f"ε = {epsilon:g}, δ = {delta:g} is too small for {rounds} rounds at a rate of {rate:g}")
     return float(found) * _SAFE
 
 
@@ -69,6 +78,7 @@ def multiplier_for(unit: PrivacyUnit, budget: Budget, rate: Amount, rounds: int)
         raise InputError("sampled rounds are accounted for under add-remove only; use another method for replace-one")
     if not isinstance(budget, ApproxDP):
         raise BudgetError(f"sampled rounds need a δ: give the budget as ApproxDP(ε, δ) instead of {budget}")
+    require_room(budget)
     return noise_multiplier(float(budget.epsilon), float(budget.delta), float(as_probability(rate)), rounds)
 
 
@@ -78,7 +88,7 @@ def noise_scale(query: Query, unit: PrivacyUnit, multiplier: float) -> float:
     scale = math.nextafter(multiplier * math.sqrt(sensitivity.l2_squared) * _SAFE, math.inf)
     if scale < LEAST_SCALE:
         raise InputError(f"the grid of {part.label!r} is too coarse for its noise; make it finer")
-    return scale
+    return fitting(scale)
 
 
 def sampled_rounds(
@@ -101,6 +111,7 @@ def sampled_rounds(
     left = [rounds]
 
     def one_round(query: Query) -> NDArray[np.float64]:
+        curator.require(query)
         with curator._root._lock:
             curator._check_open()
             if not left[0]:

@@ -35,7 +35,7 @@ class Distances(Query):
         self, domain: Domain, cliques: Iterable[Iterable[str]], expected: Sequence[NDArray[Any]], *, label: str = ""
     ) -> None:
         tables = Marginals(domain, cliques)
-        self.domain = tables.domain
+        super().__init__(domain)
         self._cliques = tables.cliques
         if not self._cliques:
             raise InputError("there is no table to compare; name at least one clique")
