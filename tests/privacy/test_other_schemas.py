@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from discreet.learn.fields.chains import STEPS, ScaledSteps
+from discreet.papers.chains import STEPS, ScaledSteps
 from untouchable import Untouchable
 
 import discreet
