@@ -12,6 +12,7 @@ tables and public quantities. The number of records comes from the noisy tables.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -77,6 +78,8 @@ class OptimalNetwork(Learner[BayesianNetwork]):
     too_large: TooLarge = "refuse"
     memory_limit: int = DEFAULT_MEMORY_LIMIT
     approximate_size: float | None = None
+
+    passes: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", materialised(self.graph))
