@@ -103,17 +103,18 @@ def read_groups(text: str | Path, domain: Domain) -> list[Clique]:
 def _file(text: str | Path, wanted: str) -> Path | None:
     """The file that is meant, if one is; what looks like the name of a file must be one."""
     path = Path(text)
-    try:
-        if path.is_file():
-            return path
-    except (OSError, ValueError):  # a graph in one line may be far too long for a name
-        return None
-    named = isinstance(text, Path) or (not _ARROW.search(text) and path.suffix.lower() in _FILES)
-    if named and not path.exists():
+    if is_file(path):
+        return path
+    if isinstance(text, Path) or (not _ARROW.search(text) and path.suffix.lower() in _FILES):
         raise FileFormatError(f"there is no file {text}; {wanted}")
-    if isinstance(text, Path):
-        raise FileFormatError(f"{text} is no file; {wanted}")
     return None
+
+
+def is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a graph in one line may be far too long for a name
+        return False
 
 
 def _from_file(path: Path, domain: Domain) -> Structure:
