@@ -66,14 +66,14 @@ def checked_size(size: float | None) -> float | None:
     """A public guess of the number of records: positive, or None when there is none."""
     number = isinstance(size, int | float | np.integer | np.floating) and not isinstance(size, bool)
     if size is not None and not (number and 0 < size < 1e18):
-        raise InputError(f"approximate_size is a positive number of records, or None, got {size!r}")
+        raise InputError(f"approximate_size is a positive number of records, got {size!r}")
     return size
 
 
 def checked_public_size(size: int | None) -> int | None:
     """The number of records where that is public: whole and positive, or None when it is private."""
     if size is not None and (type(size) is not int or size < 1):
-        raise InputError(f"public_size is a whole number of at least 1, or None, got {size!r}")
+        raise InputError(f"public_size is a whole number of at least 1, got {size!r}")
     return size
 
 

@@ -174,12 +174,14 @@ def _from_lines(text: str, domain: Domain, path: Path | None) -> Structure:
             raise InputError(f"{_where(path, number)} has {odd!r}; an arrow is written '->'{quoted}")
         sides = [_names(side) for side in _ARROW.split(content.rstrip(";"))]
         whole = all(name for side in sides for name in side) and all(sides)
-        if not whole or (len(sides) == 1 and len(sides[0]) != 2) or "<-" in content:
+        malformed = not whole or (len(sides) == 1 and len(sides[0]) != 2) or "<-" in content
+        if path is not None or not malformed:  # of a wrong file it is the names that tell
+            known = [_known(side, domain, path, number) for side in sides]
+        if malformed:
             raise InputError(
                 f"{_where(path, number)} is no edge{_quoted(content, path)}. Write 'parent -> child', or 'a -- b' for "
                 "an edge without direction; groups of more columns are cliques"
             )
-        known = [_known(side, domain, path, number) for side in sides]
         if len(known) == 1:
             links.append(domain.clique(known[0]))
         for above, below in pairwise(known):

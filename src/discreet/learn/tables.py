@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..domain import Domain
-from ..errors import InputError, counted
+from ..errors import BudgetError, InputError, counted
 from ..measurement import Measurements
 from ..privacy.budget import Amount, Budget, exact
 from ..privacy.calibration import NoiseChoice
@@ -46,14 +46,18 @@ class Tables(Learner[Measurements]):
         check_noise(self.noise)
         if self.weights is None:
             return
-        if isinstance(self.weights, str) or len(self.weights) != len(cliques):
+        said = ",".join(map(str, self.weights))
+        if len(self.weights) != len(cliques):
             number = counted(len(self.weights), "number")
-            raise InputError(f"weights has {number} for {counted(len(cliques), 'table')}; give one for each")
-        for weight in self.weights:
-            if exact(weight, "a weight") <= 0:
-                raise InputError(
-                    f"a weight is positive, got {weight}: a table with weight zero would be all noise; leave it out"
-                )
+            raise InputError(f"weights {said}: {number} for {counted(len(cliques), 'table')}; give one for each")
+        try:
+            least = min(exact(weight, "a weight") for weight in self.weights)
+        except BudgetError as error:
+            raise InputError(f"weights {said}: {error}") from None
+        if least < 0:
+            raise InputError(f"weights {said}: weights are positive numbers")
+        if least == 0:
+            raise InputError(f"weights {said}: a table with weight zero would be all noise; leave the table out")
 
     def prepare(
         self,
