@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..domain import Clique, Domain
 from ..errors import DiscreetError, FileFormatError, InputError
@@ -108,8 +109,8 @@ def _from_file(path: Path, domain: Domain) -> Structure:
     return _from_lines(read_text(path, DEFAULT_LIMITS), domain, path)
 
 
-def _from_json(path: Path, domain: Domain) -> Structure:
-    """A graph that was learned privately and saved."""
+def saved_graph(path: Path) -> dict[str, Any]:
+    """The document of a graph that was learned privately and saved, a refusal too."""
     try:
         document = json.loads(read_text(path, DEFAULT_LIMITS))
     except (ValueError, RecursionError) as error:
@@ -118,13 +119,20 @@ def _from_json(path: Path, domain: Domain) -> Structure:
         document = None
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise FileFormatError(f"{path} is no graph that `discreet structure` has saved")
-    if document.get("refused"):
-        raise InputError(f"{path} holds a refusal: no graph was released, so there is none to be used")
     groups = document.get("interactions")
-    if not isinstance(groups, list) or not all(
-        isinstance(I, list) and len(I) > 1 and all(isinstance(name, str) for name in I) for I in groups
+    if not document.get("refused") and not (
+        isinstance(groups, list)
+        and all(isinstance(I, list) and len(I) > 1 and all(isinstance(name, str) for name in I) for I in groups)
     ):
         raise FileFormatError(f"{path} has no list of edges; save the graph again")
+    return document
+
+
+def _from_json(path: Path, domain: Domain) -> Structure:
+    document = saved_graph(path)
+    if document.get("refused"):
+        raise InputError(f"{path} holds a refusal: no graph was released, so there is none to be used")
+    groups: list[list[str]] = document["interactions"]
     if not groups:
         raise InputError(f"the graph in {path} has no edges; leave the graph out")
     return Structure(
