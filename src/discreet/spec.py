@@ -21,25 +21,25 @@ from .errors import InputError, did_you_mean
 from .learn.checks import check_curator, check_types, checked_public_size, checked_size
 from .learn.fields.noise_aware import NoiseAwareField
 from .learn.fields.pairwise import PairwiseField
-from .learn.fields.pairwise_regressions import PairwiseRegressions
 from .learn.fields.search import SearchedField
 from .learn.graph_input import Graph, Structure, cliques_of, structure_of
 from .learn.learner import Learner
 from .learn.networks.optimal import OptimalNetwork
 from .learn.networks.search import SearchedNetwork
 from .learn.procedure import Procedure
+from .learn.regressions.pairwise import PairwiseRegressions
+from .learn.regressions.spins import SpinRegressions
 from .learn.spins.field import SpinField
-from .learn.spins.regressions import SpinRegressions
 from .learn.structure.selected_edges import SelectedEdges
 from .learn.structure.stable_edges import StableEdges
-from .learn.structure.thresholded import ThresholdedParameters
+from .learn.structure.stable_mode import StableMode
+from .learn.structure.thresholded import ThresholdedParameters, ThresholdedRegressions
 from .learn.zeros import enforced, without_impossible
 from .measurement import Measurement, Measurements
 from .models.base import Model
 from .papers.collective import CollectiveField
 from .papers.maximal_monomials import MaximalMonomials
 from .papers.naive import NaiveField
-from .papers.stable_mode import StableMode
 from .papers.two_stage import TwoStageNetwork
 from .papers.uniform import UniformNetwork
 from .privacy.budget import ApproxDP, Budget
@@ -61,12 +61,16 @@ _FEW_COLUMNS = 40  # with so many a searched network still compares families wit
 
 @dataclass(frozen=True)
 class Method:
-    """One way to learn a family. What it can be told is read off the fields of its class."""
+    """One way to learn a family. What it can be told is read off the fields of its class.
+
+    ``positive``: options that must be given as a positive number, with the reason.
+    """
 
     family: str
     name: str
     learner: type[Learner[Any]]
     summary: str
+    positive: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def needs(self) -> str:
@@ -81,8 +85,9 @@ class Method:
 
     @property
     def demands(self) -> tuple[str, ...]:
-        """Options that have no default."""
-        return tuple(f.name for f in self._fields if f.name in self.options and _must_be_given(f))
+        """Options that must be given."""
+        own = (f.name for f in self._fields if f.name in self.options and _must_be_given(f))
+        return tuple(dict.fromkeys((*own, *self.positive)))
 
     @property
     def _fields(self) -> tuple[dataclasses.Field[Any], ...]:
@@ -92,6 +97,8 @@ class Method:
 def _must_be_given(one: dataclasses.Field[Any]) -> bool:
     return one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
 
+
+_NO_FIELD = {"min_weight": "without a public lower bound on the weight of an interaction, what it finds is no field"}
 
 # The first method of a family is its default for a structure that is given, or where none is needed.
 METHODS = (
@@ -107,10 +114,11 @@ METHODS = (
     Method("field", "naive", NaiveField, "maximum likelihood as if there were no noise"),
     Method("spin", "moments", SpinField, "noisy means and correlations, then likelihood"),
     Method("spin", "frank_wolfe", SpinRegressions, "a private sparse regression for each column"),
-    Method("spin", "maximal_monomials", MaximalMonomials, "regressions averaged over parities, as published"),
+    Method("spin", "maximal_monomials", MaximalMonomials, "the largest interactions, as published", _NO_FIELD),
     Method(STRUCTURE, "stable_edges", StableEdges, "all edges at once, if no few records could change any"),
     Method(STRUCTURE, "selected_edges", SelectedEdges, "pairs selected, measured, and kept if they stand out"),
-    Method(STRUCTURE, "thresholded", ThresholdedParameters, "the edges of a model that is learned privately"),
+    Method(STRUCTURE, "thresholded", ThresholdedParameters, "the edges of a model of noisy moments"),
+    Method(STRUCTURE, "thresholded_regressions", ThresholdedRegressions, "the edges of a model of private regressions"),
     Method(STRUCTURE, "stable_mode", StableMode, "what most blocks of the records find, as published"),
 )
 
@@ -135,12 +143,13 @@ class _Earlier:
     family: str
     methods: Mapping[str, str]
     implies: Mapping[str, Any] = field(default_factory=dict)
-    renamed: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)  # names of options, and words that were their values
 
 
 _SPINS = {"moments": "moments", "frank_wolfe": "frank_wolfe", "maximal_monomials": "maximal_monomials"}
+_PAIRS = {"max_edges": "max_terms", "all pairs": "all", "selected pairs": "selected"}
 _EARLIER = {
-    "ising": _Earlier("spin", _SPINS, {"order": 2}, {"max_edges": "max_terms"}),
+    "ising": _Earlier("spin", _SPINS, {"order": 2}, _PAIRS),
     "binary": _Earlier("spin", _SPINS, {"order": 3}),
     "pairwise": _Earlier("field", {"moments": "pairwise", "frank_wolfe": "pairwise_regressions"}),
 }
@@ -152,7 +161,9 @@ def _of_today(family: str, method: str | None, options: Mapping[str, Any]) -> tu
     if old is None:
         return family, method, dict(options)
     method = next(iter(old.methods.values())) if method is None else old.methods.get(method, method)
-    return old.family, method, {**old.implies, **{old.renamed.get(k, k): v for k, v in options.items()}}
+    words = old.renamed
+    said = {words.get(k, k): words.get(v, v) if isinstance(v, str) else v for k, v in options.items()}
+    return old.family, method, {**old.implies, **said}
 
 
 # -- the specification -------------------------------------------------------------------------------------------------
@@ -186,6 +197,9 @@ class Spec:
         if entry.needs and entry.needs not in options:
             raise InputError(f"{family}, {method} needs its {entry.needs}, which is public knowledge")
         for key in entry.demands:
+            why = entry.positive.get(key)
+            if why is not None and not _is_positive(options.get(key)):
+                raise InputError(f"{family}, {method} needs the option {key}, a positive number: {why}")
             if key not in options:
                 raise InputError(f"{family}, {method} needs the option {key}, for which there is no default")
         for key, value in {"family": family, "method": method, "options": plain(options)}.items():
@@ -248,16 +262,20 @@ class Spec:
         for key, value in options.items():
             if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
                 raise InputError(f"the option {key[:60]!r} of a specification is larger than {_LARGEST_NUMBER:,}")
-        if family in _EARLIER:  # one class had the options of all methods, and most were without effect
-            family, method, options = _of_today(family, method, options)
-            if method in (m.name for m in METHODS if m.family == family):
-                known = method_of(family, str(method)).options
-                options = {k: v for k, v in options.items() if k in known}
-        return cls(family, str(method), options)
+        if family in _EARLIER:  # one class had the options of all methods, and many were without effect
+            idle = ("width",) if (family, method) == ("binary", "moments") else ()
+            family, today, options = _of_today(family, method, options)
+            known = method_of(family, str(today)).options
+            return cls(family, str(today), {k: v for k, v in options.items() if k in known and k not in idle})
+        return cls(family, method, options)
 
     def __str__(self) -> str:
         shown = [f"{k}={v}" for k, v in self.options.items() if k not in _GIVEN]
         return f"{FAMILIES[self.family]}, {self.entry.summary}" + (f" ({', '.join(shown)})" if shown else "")
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def _possible(found: Any) -> Any:

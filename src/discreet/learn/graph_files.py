@@ -124,7 +124,7 @@ def _from_file(path: Path, domain: Domain) -> Structure:
     if ending in (".zip", ".uai"):
         return of_model(open_model(path), domain)
     if ending == ".json":
-        return _released(saved_graph(path), path, domain)
+        return _released(path, domain)
     return _from_lines(read_text(path, DEFAULT_LIMITS), domain, path)
 
 
@@ -136,7 +136,7 @@ def of_model(model: Model, domain: Domain) -> Structure:
 
 
 def saved_graph(path: Path) -> dict[str, Any]:
-    """What stands in a file that `discreet structure` has saved."""
+    """The document of a graph that was learned privately and saved, a refusal too."""
     try:
         document = json.loads(read_text(path, DEFAULT_LIMITS))
     except (ValueError, RecursionError) as error:
@@ -145,18 +145,20 @@ def saved_graph(path: Path) -> dict[str, Any]:
         document = None
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise FileFormatError(f"{path} is no graph that `discreet structure` has saved")
+    groups = document.get("interactions")
+    if not document.get("refused") and not (
+        isinstance(groups, list)
+        and all(isinstance(I, list) and len(I) > 1 and all(isinstance(name, str) for name in I) for I in groups)
+    ):
+        raise FileFormatError(f"{path} has no list of edges; save the graph again")
     return document
 
 
-def _released(document: Mapping[str, Any], path: Path, domain: Domain) -> Structure:
-    """A graph that was learned privately and saved."""
+def _released(path: Path, domain: Domain) -> Structure:
+    document = saved_graph(path)
     if document.get("refused"):
         raise InputError(f"{path} holds a refusal: no graph was released, so there is none to be used")
-    groups = document.get("interactions")
-    if not isinstance(groups, list) or not all(
-        isinstance(I, list) and len(I) > 1 and all(isinstance(name, str) for name in I) for I in groups
-    ):
-        raise FileFormatError(f"{path} has no list of edges; save the graph again")
+    groups: list[list[str]] = document["interactions"]
     if not groups:
         raise InputError(f"the graph in {path} has no edges; leave the graph out")
     return Structure(
