@@ -298,7 +298,7 @@ def _likely_tables(measurements: Measurements) -> list[Array]:
     for m in measurements:
         if m.clique is None:
             raise InputError(f"{m.label!r} is not a contingency table; say with expected=… what a model expects of it")
-        out.append(project_table(found[m.clique][0], total))
+        out.append(project_table(found[m.clique].values, total))
     return out
 
 

@@ -36,7 +36,8 @@ class NonprivateField(FieldLearner):
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         total = estimated_total(measurements)
-        target = field.join({c: y / total for c, (y, _) in on_cliques(field.cliques, pooled(measurements)).items()})
+        tables = on_cliques(field.cliques, pooled(measurements))
+        target = field.join({c: t.values / total for c, t in tables.items()})
         found = field.maximise(target, np.full(field.size, 1 / total), curvature=target, tolerance=1e-9)
         return found.theta, {"converged": found.converged}
 

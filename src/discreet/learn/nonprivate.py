@@ -62,7 +62,6 @@ class NonprivateNetwork(Learner[BayesianNetwork]):
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         families = self.families(domain or measurements.domain)
-        counts = {m.clique: m.values for m in measurements if m.clique is not None}
-        homes = families.homes(dict.fromkeys(counts, 0.0))
-        tables = {name: rows_from_counts(families.table(name, home, counts[home])) for name, home in homes.items()}
+        counts = {m.clique: m.as_table() for m in measurements if m.clique is not None}
+        tables = {n: rows_from_counts(families.table(n, counts[c]).values) for n, c in families.homes(counts).items()}
         return families.network(tables, card_of(measurements, METHOD))
