@@ -65,12 +65,11 @@ class AnswersLearner(Learner[ReleasedAnswers]):
     def asks(self, share: Budget, public_size: int | None = None) -> Asking[ReleasedAnswers]:
         """All requests, for a learner that has a use for the answers (``yield from``). Guarantee: ``share``."""
         counting, rest = size_and_rest(share, public_size)
-        sizes: Iterable[Measurement] = ()
         if counting is None:
-            sizes = [Measurement.public(self.workload.domain, (), public_size)]
+            size = Measurement.public(self.workload.domain, (), public_size)
         else:
-            sizes = yield Measure(counting, Marginals(self.workload.domain, [()]))
-        return (yield from self.answering(rest, records_in(Measurements(sizes))))
+            (size,) = yield Measure(counting, Marginals(self.workload.domain, [()]))
+        return (yield from self.answering(rest, records_in(Measurements([size]))))
 
     def prepare(
         self,

@@ -98,9 +98,7 @@ class StructureResult:
         document = saved_graph(Path(path))
         try:
             cliques = None if document["refused"] else tuple(tuple(I) for I in document["interactions"])
-            evidence = {
-                tuple(e["columns"]): {k: v for k, v in e.items() if k != "columns"} for e in document["evidence"]
-            }
+            evidence = {tuple(facts.pop("columns")): facts for facts in map(dict, document["evidence"])}
             words = [*document["columns"], document["method"], document["reason"]]
             known = all({*I} <= {*document["columns"]} for I in cliques or ()) and {*evidence} <= {*(cliques or ())}
             if not all(isinstance(w, str) for w in words) or not known or document["release"]["origin"] != "release":
@@ -134,10 +132,8 @@ def maximal(sets: Iterable[Clique]) -> tuple[Clique, ...]:
 
 def tested(whole: Whole, name: str, share: Budget, scale: float, asks: Asks, mechanism: str = STABILITY) -> Step:
     """A step that lets one noisy number out (with Laplace noise of this scale) and, above a threshold, a graph."""
-    part = float(part_of(share, whole.budget))
-    return Step(
-        name, share, (PlannedTable((), 1, part, Noise("laplace", scale), name=name, mechanism=mechanism),), asks
-    )
+    part, noise = float(part_of(share, whole.budget)), Noise("laplace", scale)
+    return Step(name, share, (PlannedTable((), 1, part, noise, name=name, mechanism=mechanism),), asks)
 
 
 def graph_found(evidence: Mapping[Clique, Mapping[str, Any]], **facts: Any) -> Found:
@@ -174,7 +170,7 @@ def refusal(out: Stability, what: str, **facts: Any) -> Found:
             "number is small; if it is not, a threshold (min_weight) away from the dependences in the data does. A "
             "retry costs again."
         )
-    return nothing_found(reason, enough, **facts)
+    return nothing_found(reason, enough, noisy_distance=out.noisy_distance, **facts)
 
 
 def result_of(measurements: Measurements, domain: Domain | None, method: str) -> StructureResult:

@@ -15,10 +15,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from ...domain import Domain
+from ...domain import Clique, Domain
 from ...errors import InputError
 from ...measurement import Measurement, Measurements
 from ...models.ising import check_binary
@@ -113,8 +114,8 @@ class SelectedEdges(Learner[StructureResult]):
             name = f"round {number}: a partner for each column, and their correlation"
             asks = partial(self._round, domain, share)
             steps.append(whole.later(name, share, asks, selecting(share), measuring(share)))
-        asks = partial(self._again, domain, last)
-        return [*steps, whole.later("pairs that passed, again", last, asks, measuring(last))]
+        again = partial(self._again, domain, last)
+        return [*steps, whole.later("pairs that passed, again", last, again, measuring(last))]
 
     def _round(self, domain: Domain, share: Budget, released: Measurements) -> Asking[Found]:
         """Every column that is still looking selects a partner; new pairs are measured; who was disappointed stops."""
@@ -152,7 +153,7 @@ class SelectedEdges(Learner[StructureResult]):
         fit = fit_support(domain, moments, passing, self.random_state)
         kept = sparse_of(fit, moments, passing, most=self.max_edges, least=self.min_weight or 0.0)
         names = domain.names
-        evidence = {(names[i], names[j]): {"noisy_coupling": float(fit.A[i, j])} for i, j in kept}
+        evidence: dict[Clique, Any] = {(names[i], names[j]): {"noisy_coupling": float(fit.A[i, j])} for i, j in kept}
         return StructureResult(names, METHOD, tuple(evidence), evidence, card=card_of(measured, METHOD))
 
     def _passes(self, moments: SpinMoments, pair: Pair, part: float) -> bool:

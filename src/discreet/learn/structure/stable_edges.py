@@ -98,13 +98,11 @@ class StableEdges(Learner[StructureResult]):
         def asks(released: Measurements) -> Asking[Found]:
             test = self._make_test(domain, testing, unit, records_in(released) if unknown else None)
             out: Stability = yield TestStability(testing, test)
-            facts = {"test": test.describe(), "noisy_distance": out.noisy_distance}
+            distance, described = out.noisy_distance, test.describe()
             if out.signs is None:
-                return refusal(out, "records", **facts)
-            signs = _read(test, out)
-            return graph_found(
-                {I: {"sign": s, "noisy_distance": out.noisy_distance} for I, s in signs.items()}, **facts
-            )
+                return refusal(out, "records", test=described)
+            evidence = {I: {"sign": sign, "noisy_distance": distance} for I, sign in _read(test, out).items()}
+            return graph_found(evidence, test=described, noisy_distance=distance)
 
         call, _ = plan_stability(testing)
         notes = [
@@ -174,7 +172,7 @@ def _shares(budget: ApproxDP) -> tuple[PureDP, ApproxDP]:
 
 
 def _read(test: StabilityTest, out: Stability) -> dict[Clique, int]:
-    """Interactions with their signs (0 where levels have none): the signs of the test's levels are all that came out."""
+    """Interactions with their signs, 0 where there is none; the signs of the test's levels are all that came out."""
     assert out.signs is not None
     if isinstance(test, DependenceTest):
         return {pair: 0 for pair, yes in zip(test.pairs, out.signs, strict=True) if yes}

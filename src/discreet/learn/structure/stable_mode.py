@@ -53,8 +53,8 @@ class StableMode(Learner[StructureResult]):
     min_weight, width:
         η and λ: public bounds on the size of an interaction that is there, and on the weights around a column.
     base:
-        What learns on a block: ``"logistic"`` (:class:`SparseLogistic`, pairs) or ``"sparsitron"`` (:class:`Sparsitron`,
-        interactions of up to ``order`` binary columns).
+        What learns on a block: ``"logistic"`` (:class:`SparseLogistic`: pairs) or ``"sparsitron"``
+        (:class:`Sparsitron`: interactions of up to ``order`` binary columns).
     how, blocks:
         How the blocks vote, as above, and how many there are: by default enough for the threshold.
     steps:
@@ -80,13 +80,14 @@ class StableMode(Learner[StructureResult]):
 
     def base_learner(self) -> BaseLearner:
         """What runs on each block."""
+        steps = {} if self.steps is None else {"steps": self.steps}
         if self.base == "sparsitron":
-            return Sparsitron(self.min_weight, self.width, self.order, self.steps or Sparsitron.steps)
+            return Sparsitron(self.min_weight, self.width, self.order, **steps)
         if self.base != "logistic":
             raise InputError(f"base must be 'logistic' or 'sparsitron', got {self.base!r}")
         if self.order != 2:
             raise InputError(f"base='logistic' finds pairs only; for order={self.order!r} take base='sparsitron'")
-        return SparseLogistic(self.min_weight, self.width, self.steps or SparseLogistic.steps)
+        return SparseLogistic(self.min_weight, self.width, **steps)
 
     @property
     def method(self) -> str:
@@ -150,10 +151,10 @@ def _read(candidates: Sequence[Clique], blocks: int, out: Vote | Stability) -> F
             return nothing_found(reason, {"votes": out.threshold or 0}, **facts)
         word, known = out.winner, {"noisy_votes": out.counts[out.winner], **facts}
     else:
-        facts["noisy_distance"] = out.noisy_distance
         # Each edge has a sign of its own; a word may also be that most blocks could not learn.
         word = out.word or "".join("1" if s else "0" for s in (() if out.signs is None else out.signs))
         if out.refused or word == ABSTAIN:
             return refusal(out, "blocks (and records)", **facts)
+        facts["noisy_distance"] = out.noisy_distance
         known = facts
     return graph_found({c: known for c, yes in zip(candidates, word, strict=True) if yes == "1"}, **facts)
