@@ -51,7 +51,7 @@ FAMILIES = {
     "network": "a Bayesian network",
     "field": "a Markov random field",
     "spin": "a Markov random field of columns with two levels",
-    STRUCTURE: "a graph alone: which columns interact",
+    STRUCTURE: "a graph alone: which columns interact; see `discreet structure`",
 }
 _GIVEN = ("graph", "cliques")  # the structure, which is no option among others
 _MACHINE = ("memory_limit",)  # what a machine can bear is no part of what was done
@@ -177,8 +177,9 @@ class Spec:
     list of lists. :func:`resolve` makes one of whatever a person says::
 
         spec = resolve(domain, graph="smoke -> lung; smoke -> bronc")
-        print(spec.prepare(domain, PrivacyUnit(), PureDP(1)))   # what would be spent on what
-        model = learn(spec, curator).model
+        print(spec.prepare(domain, PrivacyUnit(), PureDP(1)))            # what would be spent on what
+        learned = spec.learn(Curator(encode(rows, domain), budget=PureDP(1)))
+        Release.of(learned).save("model.zip")
     """
 
     family: str
@@ -248,6 +249,29 @@ class Spec:
         whole = domain or measurements.domain
         return _possible(self.learner().estimate(without_impossible(measurements, whole), whole))
 
+    def learn(self, curator: Curator, public: Sequence[Measurement] = ()) -> Learned:
+        """Ask the curator, with all that remains of its budget, and learn from the answers.
+
+        ``public`` tables (totals that everybody knows) are made use of where the model follows from sums.
+        """
+        check_curator(curator)
+        procedure = self.prepare(curator.domain, curator.unit, curator.share_of(), curator.public_size)
+        return self.conclude(procedure.run(curator), curator.domain, public)
+
+    def conclude(self, released: Measurements, domain: Domain, public: Sequence[Measurement] = ()) -> Learned:
+        """What follows from what the procedure released; post-processing. If the sums contradict the public totals,
+        these are left out rather than all of it lost."""
+        if not self.can_refit:
+            return Learned(_possible(self.learner().estimate(released, domain)), self)
+        remark = ""
+        if public:
+            try:
+                both = released.plus(*public)
+                return Learned(self.estimate(both, domain), self, both)
+            except InputError as error:
+                remark = f"the public totals were not used: {error}"
+        return Learned(self.estimate(released, domain), self, released, remark)
+
     def to_dict(self) -> dict[str, Any]:
         return {"family": self.family, "method": self.method, "options": dict(self.options)}
 
@@ -272,6 +296,22 @@ class Spec:
     def __str__(self) -> str:
         shown = [f"{k}={v}" for k, v in self.options.items() if k not in _GIVEN]
         return f"{FAMILIES[self.family]}, {self.entry.summary}" + (f" ({', '.join(shown)})" if shown else "")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model (or graph) with what it was made of: the noisy sums from which the spec makes it again, where there are
+    any."""
+
+    model: Any
+    spec: Spec
+    measurements: Measurements | None = None
+    remark: str = ""
+
+    @property
+    def again(self) -> Spec | None:
+        """The spec, if it makes the model from the noisy sums."""
+        return None if self.measurements is None else self.spec
 
 
 def _is_positive(value: Any) -> bool:
@@ -410,50 +450,3 @@ def _word(value: Any, name: str) -> str:
 
 def _method_word(value: Any) -> str:
     return _word(value, "method").replace("-", "_")
-
-
-# -- learning ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Learned:
-    """A model (or graph) with what it was made of: the noisy sums from which the spec makes it again, where there are
-    any."""
-
-    model: Any
-    spec: Spec
-    measurements: Measurements | None = None
-    remark: str = ""
-
-    @property
-    def again(self) -> Spec | None:
-        """The spec, if it makes the model from the noisy sums."""
-        return None if self.measurements is None else self.spec
-
-
-def learn(spec: Spec, curator: Curator, public: Sequence[Measurement] = ()) -> Learned:
-    """Ask the curator as the spec says, with all that remains of its budget, and learn from the answers.
-
-    ``public`` tables (totals that everybody knows) are made use of where the model follows from sums::
-
-        learned = learn(resolve(domain), Curator(encode(rows, domain), budget=PureDP(1)))
-        Release.of(learned).save("model.zip")
-    """
-    check_curator(curator)
-    procedure = spec.prepare(curator.domain, curator.unit, curator.share_of(), curator.public_size)
-    return conclude(spec, procedure.run(curator), curator.domain, public)
-
-
-def conclude(spec: Spec, released: Measurements, domain: Domain, public: Sequence[Measurement] = ()) -> Learned:
-    """What follows from what a spec's procedure released; post-processing. If the sums contradict the public totals,
-    these are left out rather than all of it lost."""
-    if not spec.can_refit:
-        return Learned(_possible(spec.learner().estimate(released, domain)), spec)
-    remark = ""
-    if public:
-        try:
-            both = released.plus(*public)
-            return Learned(spec.estimate(both, domain), spec, both)
-        except InputError as error:
-            remark = f"the public totals were not used: {error}"
-    return Learned(spec.estimate(released, domain), spec, released, remark)

@@ -151,9 +151,8 @@ def fit(
 
     def make(released: Measurements) -> Release:
         from ..release import Release
-        from ..spec import conclude
 
-        learned = conclude(prepared.spec, released, prepared.domain, prepared.totals)
+        learned = prepared.spec.conclude(released, prepared.domain, prepared.totals)
         if learned.remark:
             note(f"Remark: {learned.remark}")
         return Release.of(learned, choices.echo(), choices.card)
@@ -212,7 +211,6 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
 def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
     """Seeded noise. It protects nobody, so nothing of it is saved, charged or called a release."""
     from ..research import ResearchCurator
-    from ..spec import conclude
 
     choices = prepared.choices
     for name in ("output", "ledger"):
@@ -228,7 +226,7 @@ def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
         table = rows.open_rows(where, choices.delimiter, prepared.domain, choices.unit_column, engine)
         asked = prepared.procedure
         curator = ResearchCurator(table, asked.unit, asked.budget, seed=seed, public_size=prepared.public_size)
-        model = conclude(prepared.spec, asked.run(curator), prepared.domain, prepared.totals).model
+        model = prepared.spec.conclude(asked.run(curator), prepared.domain, prepared.totals).model
     if as_json:
         say_json({"research": True, "seed": seed, "edges": [list(e) for e in model.edges], "model": repr(model)})
         return

@@ -76,7 +76,7 @@ def structure(
           --graph graph.json
     """
     from ..schema import load_schema
-    from ..spec import STRUCTURE, conclude, resolve
+    from ..spec import STRUCTURE, resolve
 
     # Everything public first: whatever is wrong is found before a row is read and before anything is spent.
     options.check_engine(engine)
@@ -115,7 +115,7 @@ def structure(
     spend(
         Order(procedure, data, delimiter, engine, public_size, ledger, purpose, (output,), force, plan),
         announce,
-        lambda released: conclude(spec, released, domain).model,
+        lambda released: spec.conclude(released, domain).model,
         save,
         lambda found: _say(found, procedure, output, as_json=as_json),
         rescue,

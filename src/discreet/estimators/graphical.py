@@ -22,7 +22,7 @@ from ..privacy.curator import Curator
 from ..privacy.ledger import Ledger
 from ..privacy.unit import PrivacyUnit
 from ..release import Release
-from ..spec import Spec, learn, resolve
+from ..spec import Spec, resolve
 from ..tables.encode import encode
 from .base import PrivateEstimator, as_budget, known_arguments
 
@@ -141,7 +141,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         spec = self.spec(domain)
         table = encode(rows, domain, unit=None if self.unit is None else self.unit.column)
         with self._curator(table) as curator:
-            learned = learn(spec, curator)
+            learned = spec.learn(curator)
         self.domain_ = domain
         self.release_ = Release.of(learned)
         self.model_ = learned.model
