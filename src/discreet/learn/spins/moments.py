@@ -87,7 +87,9 @@ class Moments:
         p = self.p
         single, double = np.zeros(p), np.zeros((p, p))
         single_variance, double_variance = np.full(p, np.inf), np.full((p, p), np.inf)
-        for I, mean, variance in zip(positions(self.domain.names, self.monomials), self.mean, self.variance, strict=True):
+        for I, mean, variance in zip(
+            positions(self.domain.names, self.monomials), self.mean, self.variance, strict=True
+        ):
             if len(I) == 1:
                 single[I[0]], single_variance[I[0]] = mean, variance
             elif len(I) == 2:
