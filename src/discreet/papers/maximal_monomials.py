@@ -25,15 +25,16 @@ from ..domain import Clique, Domain
 from ..errors import InputError
 from ..learn.cards import card_of
 from ..learn.checks import check_plan
+from ..learn.counting import counted_first, records_in
 from ..learn.learner import Learner
-from ..learn.planned import measuring, selecting
 from ..learn.procedure import Found, Procedure, Step, Whole
-from ..learn.query_release import Parities, gaussian_answers, multiplicative_weights, perturbed_leader
-from ..learn.regressions.descent import check_steps
+from ..learn.query_release import AnswersLearner, GaussianAnswers, MultiplicativeWeights, Parities, PerturbedLeader
+from ..learn.regressions.descent import NOTE, check_steps
 from ..learn.regressions.frank_wolfe import State, Variant
 from ..learn.regressions.spins import DEFAULT_WIDTH, features_of, regression_coefficients, spin_descent
 from ..learn.spins.coefficients import Coefficients, check_bounds, check_order, order_in
-from ..measurement import Measurements
+from ..learn.steps import in_block
+from ..measurement import Measurement, Measurements
 from ..models.binary import BinaryMRF
 from ..privacy.budget import Budget
 from ..privacy.requests import Asking
@@ -41,10 +42,11 @@ from ..privacy.unit import PrivacyUnit
 
 QueryRelease = Literal["gaussian", "multiplicative_weights", "perturbed_leader"]
 RELEASES: dict[str, Any] = {
-    "gaussian": gaussian_answers,
-    "multiplicative_weights": multiplicative_weights,
-    "perturbed_leader": perturbed_leader,
+    "gaussian": GaussianAnswers,
+    "multiplicative_weights": MultiplicativeWeights,
+    "perturbed_leader": PerturbedLeader,
 }
+METHOD = "maximal_monomials"
 A_FIELD, LARGEST_ONLY = "a field", "only those of maximal monomials estimate the field's"
 
 
@@ -103,57 +105,59 @@ class MaximalMonomials(Learner[BinaryMRF]):
         public_size: int | None = None,
         approximate_size: float | None = None,
     ) -> Procedure:
-        """Regressions, and parities of order t − 1; each pays for a noisy number of records itself if it needs one."""
+        """The number of records unless it is public, regressions, and parities of order up to t − 1; each half of the
+        records is counted for itself."""
         check_plan(domain, unit, budget)
         order, whole = order_in(domain, self.order), Whole(domain, unit, budget)
         descent = spin_descent(domain, unit, order, self.width, self.variant, self.steps)
-        if self.halves:
-            regressions: tuple[Step, ...] = (descent.in_a_block(whole, 0),)
-            parities = replace(self._parities(whole, budget, order, None), block=1)
-            given = ()
+        given: tuple[Measurement, ...] = ()
+        if self.halves and order > 1:
+            count, _, rest = counted_first(whole, None)  # how many records a half has is not public
+            steps = (
+                in_block(0, budget, descent.prepared(whole, None)[0]),
+                in_block(1, budget, (*count, self._parities(whole, rest, order, None))),
+            )
+        elif order > 1:
+            count, given, rest = counted_first(whole, public_size)
+            first, second = rest.split([1, 1])
+            regressions = descent.step(whole, first, public_size)
+            steps = (*count, regressions, self._parities(whole, second, order, public_size))
         else:
-            first, second = budget.split([1, 1])
-            regressions, given = descent.prepared(whole, public_size, first)
-            parities = self._parities(whole, second, order, public_size)
+            steps, given = descent.prepared(whole, public_size)
         return Procedure(
-            f"maximal_monomials, binary fields of order {self.order}",
+            f"{METHOD}, binary fields of order {self.order}",
             whole,
-            (*regressions, parities),
-            (),
+            steps,
+            (NOTE,),
             approximate_size,
             given,
-            composition="in blocks" if self.halves else "composed",
+            composition="in blocks" if self.halves and order > 1 else "composed",
         )
 
     def _parities(self, whole: Whole, share: Budget, order: int, public_size: int | None) -> Step:
-        """Line 6: E Π_{i∈I} z_i for |I| ≤ t − 1; there are none for order 1."""
-        workload = Parities(whole.domain, features_of(whole.domain, order)[:-1]) if order > 1 else None
-        if workload is not None and self.release == "multiplicative_weights":
-            workload.check_enumerable()
+        """Line 6: E Π_{i∈I} z_i for |I| ≤ t − 1."""
+        workload = Parities(whole.domain, features_of(whole.domain, order)[:-1])
+        options = {"random_state": self.random_state} if self.release == "perturbed_leader" else {}
+        answers: AnswersLearner = RELEASES[self.release](workload, **options)
 
         def asks(released: Measurements) -> Asking[Found]:
-            if workload is None:
-                return {"parities": {}}
-            options = {"random_state": self.random_state} if self.release == "perturbed_leader" else {}
-            found = yield from RELEASES[self.release](workload, share, public_size, **options)
+            found = yield from answers.answering(share, records_in(released))
             return {"parities": dict(zip(workload.monomials, map(float, found.answers), strict=True))}
 
-        how = {"gaussian": [measuring(share)], "perturbed_leader": [selecting(share)]}
-        both = [selecting(share), measuring(share)]  # a round of multiplicative weights selects, then measures
-        words = how.get(self.release, both)
-        name = f"{self.release} release of all parities up to order {order - 1}, with a noisy number of records"
-        return whole.later(name, share, asks, *words)
+        step = answers.step(whole, share, public_size)
+        name = f"parities up to order {order - 1}, {self.release}: {step.name}"
+        return replace(step, name=name, rows=tuple(replace(row, name=name) for row in step.rows), asks=asks)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BinaryMRF:
         """Lines 7–9, from what was found; post-processing."""
         columns, found = domain or measurements.domain, measurements.found
         state, monomials = found["state"], features_of(columns, order_in(columns, self.order))
-        u = averaged_derivatives(columns, monomials, state, found["parities"])
+        u = averaged_derivatives(columns, monomials, state, found.get("parities", {}))
         if self.min_weight > 0:
             u = maximal_first(u, regression_coefficients(columns, monomials, state), self.min_weight)
         card = card_of(
             measurements,
-            f"maximal_monomials, {self.variant}, {self.release} parities",
+            f"{METHOD}, {self.variant}, {self.release} parities",
             frank_wolfe_steps=state.steps,
             width=self.width or DEFAULT_WIDTH,
             halves=self.halves,

@@ -1,4 +1,4 @@
-"""[001] Algorithms 2 and 4: a field of spins by one private sparse logistic regression for each column, all in one pass.
+"""[001] Algorithms 2 and 4: a field of spins by a private sparse logistic regression for each column, all in one pass.
 
 The regression of column i on the monomials of the others of order at most t − 1 has the weight 2·h̄(I ∪ {i}) at I; the
 ball has radius 2λ. Order 2 is Algorithm 2, where the monomials are the other columns.

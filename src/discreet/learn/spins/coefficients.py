@@ -1,4 +1,4 @@
-"""Coefficients h̄(I) of a field of spins: the model that they make, its bounds, and what learners may be told of them."""
+"""Coefficients h̄(I) of a field of spins: the model that they make, and public bounds on them."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from ...privacy.queries.parities import measured_monomials
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
 from ..checks import as_measurements, check_plan
+from ..counting import counted_first
 from ..learner import Learner
 from ..procedure import Procedure, Whole
-from ..steps import size_first
 from .coefficients import SpinModel, check_bounds, check_order, order_in, spin_model, within_width
 from .enumeration import MOST_COLUMNS
 from .measuring import STRATEGIES, Asked, Strategy, Sums
@@ -92,7 +92,7 @@ class SpinField(Learner[SpinModel]):
         order = order_in(domain, self.order)
         _check_number(len(domain), order)
         whole = Whole(domain, unit, budget)
-        count, given, rest = size_first(whole, public_size)
+        count, given, rest = counted_first(whole, public_size)
         asked = Asked(whole, rest, order, self.max_terms, self.min_weight, self.random_state)
         strategy = asked.choose(self.strategy, public_size)
         notes = []
@@ -136,11 +136,6 @@ class SpinField(Learner[SpinModel]):
     def _read(self, measurements: Measurements) -> tuple[Measurements, Sums]:
         measured = up_to_date(as_measurements(measurements))
         sums = Sums.among(measured)
-        if sums is None:
-            raise InputError(
-                "a field of spins is estimated from a number of records and sums of parities, as SpinField.measure "
-                f"gives them; got {', '.join(repr(m.label) for m in measured)}"
-            )
         order = max(len(I) for monomials, _ in sums.parts for I in monomials)
         if order > self.order:
             raise InputError(f"these are parities of up to {order} columns: use SpinField(order={order})")

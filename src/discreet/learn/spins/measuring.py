@@ -21,14 +21,16 @@ from typing import Literal
 import numpy as np
 
 from ...domain import Clique, Domain
+from ...errors import InputError
 from ...measurement import Measurement, Measurements
 from ...privacy.budget import Budget
 from ...privacy.calibration import noise_of, plan_noise
 from ...privacy.queries.parities import ParitySums, PartnerResiduals, all_monomials, measured_monomials
 from ...privacy.requests import Asking, Measure, SelectEach
+from ..counting import records_in
 from ..planned import measuring, selecting
 from ..procedure import Found, Step, Whole
-from ..steps import in_turn, records_of, surest_size
+from ..steps import in_turn
 from .moments import Moments
 from .support import can_explain, explained, significant
 
@@ -57,25 +59,24 @@ def _all_name(order: int) -> str:
 
 @dataclass(frozen=True)
 class Sums:
-    """The noisy sums of spins among measurements, as moments."""
+    """The noisy sums of spins among measurements, and the number of records (the surest that there is)."""
 
-    size: Measurement
+    records: float
     parts: tuple[tuple[tuple[Clique, ...], Measurement], ...]
 
     @classmethod
-    def among(cls, released: Measurements) -> Sums | None:
-        """The number of records (the surest that there is) and parities; None if one of the two is missing."""
-        size = surest_size(released)
+    def among(cls, released: Measurements) -> Sums:
         parts = tuple((measured_monomials(m), m) for m in released if "parities" in m.about)
-        return None if size is None or not parts else cls(size, parts)
+        if not parts or not any(m.clique == () for m in released):
+            raise InputError(
+                "a field of spins is estimated from a number of records and sums of parities, as SpinField.measure "
+                f"gives them; got {', '.join(repr(m.label) for m in released)}"
+            )
+        return cls(records_in(released), parts)
 
     @property
     def domain(self) -> Domain:
         return self.parts[0][1].domain
-
-    @property
-    def records(self) -> float:
-        return records_of(self.size)
 
     @property
     def moments(self) -> Moments:
@@ -138,19 +139,16 @@ class Asked:
         return self.whole.measure(_all_name(self.order), Measure(share, all_sums(self.domain, self.order)))
 
     def _either(self, released: Measurements) -> Asking[Found]:
-        size = surest_size(released)
-        assert size is not None
         # Without noise there is nothing that pairs would have to be selected for.
-        strategy = "all" if size.origin == "exact" else self.choose("auto", records_of(size))
+        exact = any(m.origin == "exact" for m in released)
+        strategy = "all" if exact else self.choose("auto", records_in(released))
         return (yield from in_turn(self.steps(strategy), released))
 
     def _twice(self) -> tuple[Step, ...]:
         first, second = self.share.split([1, 1])
 
         def again(released: Measurements) -> Asking[Found]:
-            sums = Sums.among(released)
-            assert sums is not None
-            chosen, dense = self._candidates(sums.moments)
+            chosen, dense = self._candidates(Sums.among(released).moments)
             yield Measure(second, all_sums(self.domain, self.order) if dense else chosen_sums(self.domain, chosen))
             return {"dense": dense}
 
@@ -170,7 +168,6 @@ class Asked:
 
         def choose(released: Measurements) -> Asking[Found]:
             sums = Sums.among(released)
-            assert sums is not None
             (_, first), means = sums.parts[0], sums.moments.matrices.single
             # Means that are all noise would send the search after products of noise.
             means = np.where(np.abs(means) > 2 * first.standard_deviation / sums.records, means, 0.0)
