@@ -34,7 +34,7 @@ from ..privacy.budget import Budget, exact, part_of
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
-from ..privacy.requests import Asking, Measure, Request, answered
+from ..privacy.requests import Asking, Measure, answered, put
 from ..privacy.unit import PrivacyUnit
 from . import planned
 from .checks import check_curator, checked_size
@@ -158,7 +158,7 @@ class Procedure:
                 )
             transcript.begin(curator, self.to_dict())
         curator.check_share(self.budget)
-        ask = Request.ask if transcript is None else transcript.ask
+        ask = put if transcript is None else transcript.ask
         kept: list[Measurement] = list(self.given)
         found: dict[str, Any] = {}
         asked = curator

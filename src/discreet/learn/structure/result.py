@@ -127,6 +127,11 @@ def maximal(sets: Iterable[Clique]) -> tuple[Clique, ...]:
     return tuple(sorted(kept, key=lambda I: (len(I), I)))
 
 
+def check_columns(domain: Domain) -> None:
+    if len(domain) < 2:
+        raise InputError(f"a graph needs at least two columns, there are {len(domain)}")
+
+
 # -- tests and votes, and what they found as plain data ----------------------------------------------------------------
 
 
