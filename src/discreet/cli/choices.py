@@ -188,4 +188,3 @@ def options_from(texts: list[str]) -> dict[str, Any]:
         except (tomllib.TOMLDecodeError, ValueError):
             out[key] = value.strip()
     return out
-

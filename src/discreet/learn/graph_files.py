@@ -18,7 +18,7 @@ from typing import Any
 
 from ..domain import Clique, Domain
 from ..errors import DiscreetError, FileFormatError, InputError
-from ..graph import topological_order
+from ..graph import maximal_cliques, topological_order
 from ..io.bif import parse_bif, read_bif
 from ..io.interchange import open_model
 from ..io.limits import DEFAULT_LIMITS
@@ -48,10 +48,10 @@ class Structure:
 
     @property
     def cliques(self) -> tuple[Clique, ...]:
-        """Groups of columns that interact; the families, if there are arrows."""
+        """Groups of columns that interact, those inside others left out; the families, if there are arrows."""
         if self.parents is None:
-            return self.groups
-        return tuple((*above, child) for child, above in self.parents.items())
+            return maximal_cliques(self.groups)
+        return maximal_cliques((*above, child) for child, above in self.parents.items())
 
 
 def checked(parents: Mapping[str, Sequence[str]], domain: Domain) -> Parents:

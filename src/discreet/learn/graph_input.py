@@ -9,7 +9,6 @@ from typing import Any
 
 from ..domain import Clique, Domain
 from ..errors import InputError
-from ..graph import maximal_cliques
 from ..io.network_data import NetworkData
 from ..models.base import Model
 from .graph_files import Parents, Structure, checked, of_model, read_graph, read_groups
@@ -57,8 +56,7 @@ def parents_of(graph: Graph, domain: Domain) -> Parents:
 
 
 def cliques_of(given: Any, domain: Domain) -> tuple[Clique, ...]:
-    """Groups of columns, those inside others left out: lists of names, text ``a,b; b,c``, or a file with a group on
-    each line."""
+    """Groups of columns: lists of names, text ``a,b; b,c``, or a file with a group on each line."""
     texts = isinstance(given, str | os.PathLike)
     if not texts and not isinstance(given, Iterable):
         raise InputError(f"cliques are groups of column names, {_GROUPS}; got a {type(given).__name__}")
@@ -76,7 +74,7 @@ def cliques_of(given: Any, domain: Domain) -> tuple[Clique, ...]:
         groups.append(domain.clique(names))
     if not groups:
         raise InputError("no clique is named; give groups of columns, as in 'smoke,lung; lung,xray'")
-    return maximal_cliques(groups)
+    return tuple(groups)
 
 
 def materialised(graph: Graph) -> Graph:

@@ -137,7 +137,9 @@ class Evidence:
         drawn: Estimates = {}
         start = number << 32
         for clique, t in self.given.items():
-            drawn[clique] = replace(t, values=math.sqrt(t.variance) * signs(t.cells, start=start).reshape(t.values.shape))
+            drawn[clique] = replace(
+                t, values=math.sqrt(t.variance) * signs(t.cells, start=start).reshape(t.values.shape)
+            )
             start += t.cells
         tables = on_cliques(self.field.cliques, reconciled(self.domain, drawn))
         e = self.field.join({c: self.doubt / self.total * t.values for c, t in tables.items()})

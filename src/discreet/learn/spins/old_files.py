@@ -37,4 +37,3 @@ def _about(m: Measurement, facts: Mapping[str, Any]) -> dict[str, Any]:
         if all(i < j < len(names) for i, j in found):
             return {"parities": [*([n] for n in names), *([names[i], names[j]] for i, j in found)]}
     raise InputError(f"{m.label[:80]!r} are not sums of the spins of these columns, as SpinField.measure gives them")
-
