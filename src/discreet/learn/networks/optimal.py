@@ -182,9 +182,7 @@ def _closed_form(families: Families, tables: Estimates, homes: Mapping[str, Cliq
     return {n: rows_from_counts(np.maximum(families.table(n, tables[c]).values, 0.0)) for n, c in homes.items()}
 
 
-def _smoothed(
-    families: Families, tables: Estimates, homes: Mapping[str, Clique], total: float
-) -> dict[str, Array]:
+def _smoothed(families: Families, tables: Estimates, homes: Mapping[str, Clique], total: float) -> dict[str, Array]:
     noisy, totals, deviations = {}, {}, {}
     lawful = {
         c: replace(t, values=project_table(t.values, total) + FLOOR * t.variance**0.5)
