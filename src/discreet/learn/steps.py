@@ -1,51 +1,19 @@
-"""Steps that several learners make: the number of records before the rest, and several steps as one."""
+"""Several steps as one: a step that chooses what to do on the way, or that is asked of a block of the records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..measurement import Measurement, Measurements
 from ..privacy.budget import Budget
 from ..privacy.requests import Asking
-from .procedure import Found, Step, Whole
-
-SIZE_SHARE = 2
-"""Percent of the budget for the number of records, where a learner needs it and it is not public."""
+from .procedure import Found, Step
 
 
-def size_and_rest(budget: Budget, *, size_is_public: bool) -> tuple[Budget | None, Budget]:
-    """What pays for the number of records, and what is left for the rest."""
-    if size_is_public:
-        return None, budget
-    size, rest = budget.split([SIZE_SHARE, 100 - SIZE_SHARE])
-    return size, rest
-
-
-def size_first(
-    whole: Whole, public_size: int | None, share: Budget | None = None
-) -> tuple[tuple[Step, ...], tuple[Measurement, ...], Budget]:
-    """The step that counts the records, or their public number; and what is left of ``share`` (the whole budget)."""
-    budget = whole.budget if share is None else share
-    for_size, rest = size_and_rest(budget, size_is_public=public_size is not None)
-    if public_size is not None:
-        return (), (Measurement.public(whole.domain, (), public_size),), rest
-    assert for_size is not None
-    return (whole.count(for_size),), (), rest
-
-
-def surest_size(released: Iterable[Measurement]) -> Measurement | None:
-    """The number of records with the least noise, if there is one."""
-    return min((m for m in released if m.clique == ()), key=lambda m: m.noise.variance, default=None)
-
-
-def records_of(size: Measurement) -> float:
-    """As many as it says, at least one."""
-    return max(float(size.values), 1.0)
-
-
-def in_turn(steps: Iterable[Step], released: Measurements) -> Asking[Found]:
-    """The requests of several steps as those of one, each made from what the ones before released."""
+def in_turn(steps: Sequence[Step], released: Measurements) -> Asking[Found]:
+    """The requests of all these steps, each made from what the ones before released."""
     found: dict[str, Any] = {}
     for step in steps:
         asking, answer = step.asks(released), None
@@ -61,3 +29,9 @@ def in_turn(steps: Iterable[Step], released: Measurements) -> Asking[Found]:
                 measured.extend(answer)
         released = Measurements([*released, *measured], {"found": {**released.found, **found}})
     return found
+
+
+def in_block(block: int, share: Budget, steps: Sequence[Step]) -> Step:
+    """These steps as one, named for the last of them, which is asked of a block of the records."""
+    rows = tuple(row for step in steps for row in step.rows)
+    return replace(steps[-1], share=share, rows=rows, asks=lambda released: in_turn(steps, released), block=block)

@@ -142,6 +142,7 @@ class CollectiveField(FieldLearner):
     damping: float | None = 0.1
     tolerance: float = 1e-4
     method: ClassVar[str] = "cgm"
+    passes: ClassVar[int] = 2500
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -34,6 +34,7 @@ class NaiveField(FieldLearner):
     penalty: float | None = None
     project: bool = True
     method: ClassVar[str] = "naive"
+    passes: ClassVar[int] = 500
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -76,6 +77,8 @@ class TwoStageNetwork(Learner[BayesianNetwork]):
     least_records: float = LEAST_RECORDS
     largest: int = LARGEST_FAMILY
     too_large: TooLarge = "refuse"
+
+    passes: ClassVar[int] = 60
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", materialised(self.graph))

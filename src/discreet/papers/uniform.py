@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..domain import Domain
 from ..learn.checks import (
@@ -40,6 +41,8 @@ class UniformNetwork(Learner[BayesianNetwork]):
     least_records: float = LEAST_RECORDS
     largest: int = LARGEST_FAMILY
     too_large: TooLarge = "refuse"
+
+    passes: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", materialised(self.graph))

@@ -129,7 +129,7 @@ Ask = Callable[[Request, Curator], Any]
 
 
 def put(request: Request, curator: Curator) -> Any:
-    """Put a request, of whatever kind, to a curator."""
+    """Ask the curator, as each kind of request does (``Request.ask`` itself would be that of none)."""
     return request.ask(curator)
 
 

@@ -89,6 +89,7 @@ class NoiseAwareField(FieldLearner):
     """
 
     method: ClassVar[str] = "noise_aware"
+    passes: ClassVar[int] = 300
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         evidence = Evidence.of(field, measurements)

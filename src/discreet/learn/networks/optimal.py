@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -78,6 +79,8 @@ class OptimalNetwork(Learner[BayesianNetwork]):
     too_large: TooLarge = "refuse"
     memory_limit: int = DEFAULT_MEMORY_LIMIT
     approximate_size: float | None = None
+
+    passes: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", materialised(self.graph))

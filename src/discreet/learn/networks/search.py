@@ -185,6 +185,11 @@ class GraphSearch:
         steps.append(whole.later("tables of the graph that is found", measured, measure, measuring(measured)))
         return Procedure(method, whole, tuple(steps), tuple(notes), shown_size)
 
+    def compared(self, domain: Domain) -> int:
+        """How many families the search compares in all."""
+        p, degrees = len(domain), range(1, self.max_parents + 1)
+        return sum((p - i) * sum(math.comb(i, k) for k in degrees) for i in range(1, p))
+
     def _note(self, whole: Whole, searching: Budget, rounds: int) -> str:
         first, second, *_ = whole.domain.names
         score = Dependence(whole.domain, [(second, (first,))])

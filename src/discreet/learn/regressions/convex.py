@@ -64,10 +64,8 @@ class ConvexLearner(Learner[ConvexWeights]):
     ) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""
         check_plan(domain, unit, budget)
-        whole, descent = Whole(domain, unit, budget), self._descent(domain)
-        steps, given = descent.prepared(whole, public_size)
-        notes = descent.notes(whole, public_size, approximate_size)
-        return Procedure(self._method, whole, steps, notes, approximate_size, given)
+        whole = Whole(domain, unit, budget)
+        return self._descent(domain).procedure(self._method, whole, public_size, approximate_size)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> ConvexWeights:
         """The point where the steps ended."""

@@ -7,15 +7,15 @@ of records is bought first, from which the steps follow.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...errors import InputError, counted
 from ...measurement import Measurement, Measurements
 from ...privacy.budget import Budget
 from ...privacy.requests import Asking
+from ..counting import counted_first, records_in, size_and_rest
 from ..planned import selecting
-from ..procedure import Found, Step, Whole
-from ..steps import in_turn, size_and_rest, size_first, surest_size
+from ..procedure import Found, Procedure, Step, Whole
 from .frank_wolfe import Problems, State, Variant, descend, selection_of
 
 NOTE = "Selections, not sums: their noise is on the scores inside."
@@ -49,41 +49,38 @@ class Descent:
     choose: Callable[[float, Budget], int]
     what: str
 
-    def prepared(
-        self, whole: Whole, public_size: int | None, share: Budget | None = None
-    ) -> tuple[tuple[Step, ...], tuple[Measurement, ...]]:
-        """The steps, with a noisy count first where one is needed, for ``share`` (the whole budget) in all; and what is
-        given. They find the ``state`` where it ends, and ``frank_wolfe_steps``."""
+    def procedure(
+        self, method: str, whole: Whole, public_size: int | None, approximate_size: float | None
+    ) -> Procedure:
+        """The descent and nothing else, with a noisy count first where one is needed. A guess of the number of records
+        tells how many steps to expect."""
+        steps, given = self.prepared(whole, public_size)
+        notes = [NOTE]
+        if self.steps is None and public_size is None and approximate_size is not None:
+            expected = self.choose(max(approximate_size, 1.0), size_and_rest(whole.budget, public_size)[1])
+            notes.append(
+                f"The noisy number of records decides how many: {counted(expected, 'step')} at n ≈ "
+                f"{approximate_size:g}."
+            )
+        return Procedure(method, whole, steps, tuple(notes), approximate_size, given)
+
+    def prepared(self, whole: Whole, public_size: int | None) -> tuple[tuple[Step, ...], tuple[Measurement, ...]]:
+        """All there is to do with the whole budget, a noisy count first where one is needed; and what is given."""
         if self.steps is not None:
-            return (self._step(whole, whole.budget if share is None else share, self.steps),), ()
-        count, given, rest = size_first(whole, public_size, share)
-        return (*count, self._step(whole, rest, None if public_size is None else self.choose(public_size, rest))), given
+            return (self.step(whole, whole.budget, None),), ()
+        count, given, rest = counted_first(whole, public_size)
+        return (*count, self.step(whole, rest, public_size)), given
 
-    def in_a_block(self, whole: Whole, block: int) -> Step:
-        """All of it as one step, asked of a block of the records, whose number is not public."""
-        steps, _ = self.prepared(whole, None)
-        rows = tuple(row for step in steps for row in step.rows)
-        return replace(
-            steps[-1], share=whole.budget, rows=rows, asks=lambda released: in_turn(steps, released), block=block
-        )
+    def step(self, whole: Whole, share: Budget, public_size: int | None) -> Step:
+        """The selections, for ``share``; a noisy number of records must come before unless it is public or their number
+        given. Finds the ``state`` where it ends."""
+        steps = self.steps
+        if steps is None and public_size is not None:
+            steps = self.choose(max(public_size, 1), share)
 
-    def notes(self, whole: Whole, public_size: int | None, approximate_size: float | None) -> tuple[str, ...]:
-        """Words for a plan; with the number of steps to expect where only a guess of the number of records is known."""
-        if self.steps is not None or public_size is not None or approximate_size is None:
-            return (NOTE,)
-        _, rest = size_and_rest(whole.budget, size_is_public=False)
-        steps = counted(self.choose(approximate_size, rest), "step")
-        return (NOTE, f"The noisy number of records decides how many; n ≈ {approximate_size:g} makes {steps}.")
-
-    def _step(self, whole: Whole, share: Budget, steps: int | None) -> Step:
         def asks(released: Measurements) -> Asking[Found]:
-            number = steps
-            if number is None:
-                size = surest_size(released)
-                assert size is not None
-                number = self.choose(float(size.values), share)
-            state = yield from descend(self.problem, self.start, number, share, self.variant)
-            return {"state": state, "frank_wolfe_steps": number}
+            number = self.choose(records_in(released), share) if steps is None else steps
+            return {"state": (yield from descend(self.problem, self.start, number, share, self.variant))}
 
         name = f"{'some steps' if steps is None else counted(steps, 'step')}, {self.what}"
         return whole.later(name, share, asks, selecting(share, selection_of(self.variant)))

@@ -71,10 +71,8 @@ class LogisticLearner(Learner[LogisticWeights]):
     ) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""
         check_plan(domain, unit, budget)
-        whole, descent = Whole(domain, unit, budget), self._descent(domain, unit)
-        steps, given = descent.prepared(whole, public_size)
-        notes = descent.notes(whole, public_size, approximate_size)
-        return Procedure(self._method, whole, steps, notes, approximate_size, given)
+        whole = Whole(domain, unit, budget)
+        return self._descent(domain, unit).procedure(self._method, whole, public_size, approximate_size)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> LogisticWeights:
         """The weights that the steps found."""
