@@ -25,9 +25,11 @@ from discreet.learn.structure.selected_edges import SelectedEdges
 from discreet.learn.structure.stable_edges import StableEdges, records_needed, threshold_for_size
 from discreet.learn.structure.stable_mode import StableMode, blocks_for
 from discreet.learn.structure.thresholded import ThresholdedParameters, ThresholdedRegressions
+from discreet.learn.transcript import Transcript
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.mechanisms import SecureGateway
 from discreet.privacy.queries.edge_tests import CorrelationTest
 from discreet.privacy.unit import PrivacyUnit
 
@@ -324,6 +326,24 @@ def test_rounds_that_have_nothing_to_do_spend_nothing(monkeypatch):
     recorded = list(dict.fromkeys(entry["step"] for entry in curator.steps))
     assert found.cliques == () and recorded == planned[:3]  # no partner passes in the first round: nobody looks on
     assert curator.spent.rho < 0.5
+
+
+class NoDraws(SecureGateway):
+    """Whoever asks for noise has asked a question twice."""
+
+    add_noise = select = release_large = release_stable = None
+
+
+@pytest.mark.parametrize("name", AUDITED)
+def test_a_run_that_was_written_down_is_not_asked_again(name, tmp_path):
+    learner, domain, budget = AUDITED[name]
+    table = table_of(np.random.default_rng(0).integers(0, 2, (400, len(domain))), domain)
+    found = []
+    for gateway in (SecureGateway(), NoDraws()):
+        curator = Curator(table, None, budget, gateway=gateway)
+        run = learner.prepare(domain, curator.unit, budget).run(curator, Transcript(tmp_path / "answers"))
+        found.append(learner.estimate(run, domain))
+    assert found[0] == found[1]
 
 
 FILED = {
