@@ -228,6 +228,15 @@ def test_plans_need_no_rows():
     assert threshold_for_size(100, 64, APPROX, PrivacyUnit()) > threshold_for_size(2000, 64, APPROX, PrivacyUnit())
 
 
+def test_blocks_that_cannot_learn_release_nothing(monkeypatch):
+    """Two columns have one candidate, so that the word of an abstention is as long as a graph's."""
+    monkeypatch.setattr(SparseLogistic, "found", lambda self, curator: 1 / 0)
+    domain = Domain.of({"a": 2, "b": 2})
+    for how in ("histogram", "propose-test-release"):
+        learner = StableMode(0.5, 1.0, how=how, blocks=200)
+        assert learner.fit(Curator(table_of(np.zeros((9, 2), dtype=int), domain), None, APPROX)).refused
+
+
 def test_enough_blocks_and_no_more():
     assert 35 <= blocks_for(APPROX, "histogram") <= 42  # the threshold is 1 + 2 ln(2/δ)/ε = 30
 
@@ -254,6 +263,8 @@ def test_kind_errors():
     ):
         with pytest.raises(InputError, match=message):
             StableMode(**{"min_weight": 0.5, "width": 1.0, **wrong})
+    with pytest.raises(InputError, match="two levels"):  # before blocks are asked, which could only abstain
+        StableMode(0.5, 1.0, "sparsitron").plan(LEVELS, PrivacyUnit(), APPROX)
     with pytest.raises(InputError, match="max_edges"):
         SelectedEdges(max_edges=-1)
     with pytest.raises(InputError, match="two levels"):
