@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from .domain import Clique
 from .factor import Array, spread
 
-
 T = TypeVar("T", np.float64, np.int64)
 
 

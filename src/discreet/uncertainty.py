@@ -242,7 +242,8 @@ def noise_intervals(
     refits = [refit(_with_counts(measurements, tables, rng)) for _ in track(range(draws), draws, "noise intervals")]
     if expected is not None:
         return NoiseIntervals(model, centre, tuple(refits), level)
-    deviations = [m.standard_deviation for m in measurements if m.noise.variance]
+    noisy = [m for m in measurements if m.noise.variance]
+    deviations = [m.standard_deviation for m in noisy if m.clique != ()] or [m.standard_deviation for m in noisy]
     return NoiseIntervals(
         model,
         centre,

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted  # type: ignore[import-unty
 from ..domain import Attribute, Domain
 from ..encoding import columns_of
 from ..errors import InputError
-from ..learn.held_out import held_out_log_likelihood
+from ..learn.held_out import HeldOut
 from ..learn.procedure import Procedure
 from ..models.records import RandomState, Records
 from ..privacy.budget import Budget
@@ -163,7 +163,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
     def score_private(self, curator: Curator, share: Budget | None = None, *, floor: float = -20.0) -> float:
         """Mean log-likelihood of a curator's private records: clipped at ``floor``, noised, and paid for."""
         check_is_fitted(self, "model_")
-        return held_out_log_likelihood(self.model_, curator, share, floor=floor)
+        return HeldOut(self.model_, floor).fit(curator, share)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Records:
         """Synthetic records; ``.to_pandas()`` and the like make frames of them."""

@@ -10,13 +10,13 @@ import numpy as np
 
 from ..arguments import require_domain
 from ..domain import Domain
-from ..errors import InputError
 from ..factor import CliqueVector
 from ..measurement import Measurements
 from ..models.markov import MarkovRandomField
 from ..models.records import RandomState
 from ..privacy.budget import Budget
-from ..privacy.curator import Curator, ExactCurator
+from ..privacy.curator import Curator
+from .checks import check_exact
 from .consistency import estimated_total, pooled
 from .fields.learner import Array, FieldLearner, as_cliques, covering, on_cliques
 from .fields.likelihood import Field
@@ -30,8 +30,7 @@ class NonprivateField(FieldLearner):
     method: ClassVar[str] = "nonprivate"
 
     def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        if not isinstance(curator, ExactCurator):
-            raise InputError("the non-private fit needs exact tables: give it an ExactCurator, or use another method")
+        check_exact(curator)
         return super().measure(curator, share)
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:

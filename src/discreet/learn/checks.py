@@ -12,7 +12,7 @@ from ..arguments import require_domain, shortened
 from ..errors import InputError
 from ..measurement import Measurement, Measurements
 from ..privacy.budget import ZCDP, ApproxDP, PureDP
-from ..privacy.curator import Curator
+from ..privacy.curator import Curator, ExactCurator
 from ..privacy.unit import PrivacyUnit
 
 TooLarge = Literal["refuse", "coarsen"]
@@ -104,6 +104,13 @@ def check_curator(curator: object) -> None:
             f"a learner asks a curator, who keeps the rows and the budget, and got {type(curator).__name__}: write "
             "learner.fit(Curator(table, budget=PureDP(1))) with table = encode(rows, domain)"
         )
+
+
+def check_exact(curator: object) -> None:
+    """For learners without privacy."""
+    check_curator(curator)
+    if not isinstance(curator, ExactCurator):
+        raise InputError("the non-private fit needs exact tables: give it an ExactCurator, or use another method")
 
 
 def as_measurements(measurements: object) -> Measurements:

@@ -135,7 +135,8 @@ class TwoStageNetwork(Learner[BayesianNetwork]):
         families = self.families(domain or measured.domain)
         nodes = node_tables(families, measured)
         tables = parameters(families, nodes, self.least_records)
-        return families.network(tables, families.card(measured, METHOD, records_of(nodes)))
+        facts = {"shares": measured.found["shares"]} if "shares" in measured.found else {}
+        return families.network(tables, families.card(measured, METHOD, records_of(nodes), **facts))
 
     def _stages(self, budget: Budget) -> tuple[Budget, Budget]:
         part = exact(self.first_stage, "first_stage")

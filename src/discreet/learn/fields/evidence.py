@@ -21,11 +21,11 @@ from .likelihood import Field
 from .spectrum import signs
 
 DOUBTED = 3.0
-"""N counts as unknown up to √3 standard deviations. Set on stress runs at the noise floor (ε = 0.01), where models up to
-1.9 times as far from the truth as the uniform one had come out."""
+"""N counts as unknown up to √3 standard deviations. Set on stress runs at the noise floor (ε = 0.01), where models up
+to 1.9 times as far from the truth as the uniform one had come out."""
 DROWNED = 1.5
-"""Where N is public: tables say nothing when the noise in each cell is so many times N. Set on pairs of columns of *asia*
-with 500 records at ε from 0.001 to 0.01."""
+"""Where N is public: tables say nothing when the noise in each cell is so many times N. Set on pairs of columns of
+*asia* with 500 records at ε from 0.001 to 0.01."""
 
 
 @dataclass(frozen=True, eq=False)

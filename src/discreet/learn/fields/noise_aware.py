@@ -1,13 +1,13 @@
 """The default for Markov random fields: tables made consistent, then a likelihood whose ridge minimises expected KL.
 
-Write z for the consistent tables divided by N, μ̂ for their projections to the simplex, and e for the noise that is left in μ̂.
-From θ₀ = 0, step by step up to θ_m = θ̂, θ_t maximises the convex
+Write z for the consistent tables divided by N, μ̂ for their projections to the simplex, and e for the noise that is left
+in μ̂. From θ₀ = 0, step by step up to θ_m = θ̂, θ_t maximises the convex
 
     ⟨θ, μ̂⟩ − A(θ) − ½ρ Σ d (θ − θ_{t−1})²,
 
-d the deviation of the noise in a cell's table divided by the mean one. Linearised at θ̂, with H = ∂μ/∂θ and D = diag(d), what is
-learned along an eigenvector of D^-½ H D^-½ is the share g = 1 − (ρ/(h + ρ))^m of it, h the eigenvalue. One step is the
-usual ridge; more steps tell strong directions from weak ones more sharply, as the best linear filter
+d the deviation of the noise in a cell's table divided by the mean one. Linearised at θ̂, with H = ∂μ/∂θ and D =
+diag(d), what is learned along an eigenvector of D^-½ H D^-½ is the share g = 1 − (ρ/(h + ρ))^m of it, h the eigenvalue.
+One step is the usual ridge; more steps tell strong directions from weak ones more sharply, as the best linear filter
 h²σ²/(h²σ² + s²) does. (Steps of EM for collective graphical models are of this kind, with ρ fixed by the noise: there
 their number is the regulariser.) Expected KL, ½E(θ̂ − θ)ᵀH(θ̂ − θ), is then
 
@@ -52,8 +52,8 @@ from .spectrum import Spectrum, lanczos
 # What is tuned was set on some 200 draws of models with Dirichlet(0.3, 1, 5) tables of 2 to 10 states: trees, chains,
 # third-order chains and random graphs of 8 to 15 columns. docs/collective.md has the figures on others.
 SOFTER, FIRMER = 0.8, 1.7
-"""The ridge divided by the minimiser of F: where tables are all signal, and where they are all noise. F knows nothing of
-θ that are large just where h is small, nor of what a σ² that is too high by chance costs. The second one was set on
+"""The ridge divided by the minimiser of F: where tables are all signal, and where they are all noise. F knows nothing
+of θ that are large just where h is small, nor of what a σ² that is too high by chance costs. The second one was set on
 stress runs at the noise floor (ε = 0.01), where a softer ridge gave models further from the truth than the uniform."""
 MOST_ORDER, FELT = 3, 0.01
 """Steps m, and the noise divided by the average cell at which half of the additional ones are made. Further

@@ -1,7 +1,7 @@
 """The spectrum of a large symmetric matrix, seen through a few vectors: Lanczos' method.
 
-For each vector q it gives a quadrature of its measure on the eigenvalues h: nodes and weights with qᵀf(A)q ≈ Σ weight·f(h).
-A step takes one product with the matrix; a few tell what smooth functions f need.
+For each vector q it gives a quadrature of its measure on the eigenvalues h: nodes and weights with
+qᵀf(A)q ≈ Σ weight·f(h). A step takes one product with the matrix; a few tell what smooth functions f need.
 """
 
 from __future__ import annotations

@@ -72,6 +72,8 @@ class SelectedEdges(Learner[StructureResult]):
         out of noise and sampling error passes.
     max_edges:
         A public bound on the number of edges.
+    random_state:
+        Of approximate maximum likelihood on wide graphs; noise that protects is never seeded.
     """
 
     min_weight: float | None = None

@@ -109,10 +109,5 @@ class ThresholdedRegressions(ThresholdedParameters):
         return SpinRegressions(self.order, self.width, self.variant, self.steps, self.max_edges, self.min_weight)
 
     def _levels(self) -> Learner[Any]:
-        return PairwiseRegressions(
-            width=self.width,
-            variant=self.variant,
-            steps=self.steps,
-            max_edges=self.max_edges,
-            min_weight=self.min_weight,
-        )
+        bounds = self.max_edges, self.min_weight
+        return PairwiseRegressions(self.width, self.variant, self.steps, "coordinate", *bounds)
