@@ -86,7 +86,7 @@ def table(columns: int):
     model = generators.ising(columns, [*cycle, (0, 2)], weight=0.3)
     names = list("abcdefghijklmnopqrstuvwxyz"[:columns])
     rows = model.sample(3000, random_state=1).to_pandas().set_axis(names, axis=1)
-    domain = Domain.of({name: model.domain.attributes[0].levels for name in names})
+    domain = Domain.of(dict.fromkeys(names, model.domain.attributes[0].levels))
     return domain, encode(rows, domain)
 
 

@@ -44,6 +44,7 @@ def _has_target(estimator: Any) -> bool:
 
 class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[misc]
     """Learn a graphical model under differential privacy; then score, sample, and predict a column.
+    ``PrivateGraphicalModel(1.0, domain=domain, graph="smoke -> lung").fit(frame).sample(1000)``.
 
     Every fit spends the whole budget; a second fit spends it again, and warns. What a row holds never makes a fit fail.
 
@@ -132,7 +133,6 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
             options=self.options,
             public_size=self.public_size,
             approximate_size=self.approximate_size,
-            budget=as_budget(self.budget, self.delta),
         ).for_a_model()
 
     def fit(self, X: Any, y: Any = None) -> Self:
