@@ -124,8 +124,10 @@ def load_totals(path: PathLike, domain: Domain) -> tuple[Measurement, ...]:
 
 
 def save_schema(domain: Domain, path: PathLike, comments: Mapping[str, str] | None = None) -> None:
-    """Write a schema file, completely or not at all: ``save_schema(domain, "schema.toml")``. ``comments`` are put above the
-    columns they name."""
+    """Write a schema file, completely or not at all: ``save_schema(domain, "schema.toml")``.
+
+    ``comments`` are put above the columns they name.
+    """
     write_atomically(path, [schema_text(domain, comments).encode("utf-8")])
 
 

@@ -22,7 +22,8 @@ from .learn.checks import check_curator, check_types, checked_public_size, check
 from .learn.fields.noise_aware import NoiseAwareField
 from .learn.fields.pairwise import PairwiseField
 from .learn.fields.search import SearchedField
-from .learn.graph_input import Graph, Structure, cliques_of, structure_of
+from .learn.graph_files import Structure
+from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
 from .learn.networks.optimal import OptimalNetwork
 from .learn.networks.search import SearchedNetwork
@@ -175,8 +176,9 @@ def _of_today(family: str, method: str | None, options: Mapping[str, Any]) -> tu
 class Spec:
     """What to learn: a family, a method and public options, all of it plain data and checked.
 
-    ``Spec("network", "searched", {"max_parents": 1})``: ``options`` hold what the learner's class takes; a graph is a mapping from each column to its parents, cliques are a
-    list of lists. :func:`resolve` makes one of whatever a person says::
+    ``Spec("network", "searched", {"max_parents": 1})``: ``options`` hold what the learner's class takes; a graph is a
+    mapping from each column to its parents, cliques are a list of lists. :func:`resolve` makes one of
+    whatever a person says::
 
         spec = resolve(domain, graph="smoke -> lung; smoke -> bronc")
         print(spec.prepare(domain, PrivacyUnit(), PureDP(1)))            # what would be spent on what
@@ -352,7 +354,7 @@ def resolve(
     """What to learn, from what was said; what was left open is chosen by public quantities alone.
 
     The one place where this is decided, for the command line, run files, Python and the scikit-learn skin.
-    ``resolve(domain)``, ``resolve(domain, graph="smoke -> lung")``, ``resolve(domain, family="spin", options={"order": 3})``.
+    ``resolve(domain)``, ``resolve(domain, graph="smoke -> lung")``, ``resolve(domain, family="spin")``.
 
     Parameters
     ----------

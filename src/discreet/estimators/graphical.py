@@ -16,6 +16,7 @@ from ..encoding import columns_of
 from ..errors import InputError
 from ..learn.held_out import HeldOut
 from ..learn.procedure import Procedure
+from ..models.base import Model
 from ..models.records import RandomState, Records
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator
@@ -144,7 +145,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
             learned = spec.learn(curator)
         self.domain_ = domain
         self.release_ = Release.of(learned)
-        self.model_ = learned.model
+        self.model_: Model = learned.model
         if self.target is not None:
             self.classes_ = np.array(domain[self.target].labels)
         return self

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..learn.consistency import estimated_total
-from ..learn.fields.learner import Array, FieldLearner, positive
+from ..learn.fields.learner import Array, FieldLearner
 from ..learn.fields.likelihood import Field
 from ..measurement import Measurements
 
@@ -156,7 +156,8 @@ class CollectiveField(FieldLearner):
             raise InputError(f"damping lies in (0, 1], or is None to decrease by itself; got {self.damping!r}")
         if self.solver == "dual" and self.damping != DAMPING:
             raise InputError(f"damping={self.damping!r} is for solver='nlbp'; the dual has nothing to damp")
-        positive("tolerance", self.tolerance)
+        if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
+            raise InputError(f"tolerance is a number of at least 0, got {self.tolerance!r}")
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         tables = NoisyTables.of(field, measurements)
