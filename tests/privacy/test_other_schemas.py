@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from discreet.papers.chains import STEPS, ScaledSteps
+from discreet.learn.query_release.additive import release_gaussian
 from untouchable import Untouchable
 
 import discreet
@@ -27,11 +27,11 @@ from discreet.factor import CliqueVector
 from discreet.learn.fields.likelihood import Field
 from discreet.learn.held_out import held_out_log_likelihood
 from discreet.learn.networks.search import Dependence
-from discreet.learn.query_release.additive import release_gaussian
 from discreet.learn.query_release.leader import release_perturbed_leader
 from discreet.learn.query_release.weights import release_multiplicative_weights
 from discreet.learn.query_release.workload import Parities
 from discreet.models.markov import MarkovRandomField
+from discreet.papers.chains import STEPS, ScaledSteps
 from discreet.papers.output_perturbation import PenalisedFit
 from discreet.papers.psgd import ClippedGradients
 from discreet.privacy.budget import ApproxDP, PureDP

@@ -156,9 +156,9 @@ def _verify_model(file: Path, found: Findings, *, refit: bool) -> None:
 
 
 def _verify_graph(file: Path, trusted: str | None, found: Findings) -> None:
-    from ..learn.graph_files import graph_digest, read_saved_graph
+    from ..learn.graph_files import graph_digest, saved_graph
 
-    document = read_saved_graph(file)
+    document = saved_graph(file)
     card = document.get("release")
     found.lines.append(f"{file}: it is a graph that was found privately")
     found.lines.extend(statement_of(file, card))

@@ -271,8 +271,8 @@ def _cost(draw: Mapping[str, Any], share: Budget) -> Cost:
 
 
 def _direct_cost(draws: Sequence[Mapping[str, Any]], share: Budget) -> Cost | None:
-    """(ε, δ) of a batch of Gaussian noise as a whole, where zCDP would cost more than the share: as one Gaussian; or, for
-    one scale and cells that move by one, from the exact curve."""
+    """(ε, δ) of a batch of Gaussian noise as a whole, where zCDP would cost more than the share: as one Gaussian; or,
+    for one scale and cells that move by one, from the exact curve."""
     if not isinstance(share, ApproxDP) or any(draw["kind"] != "gaussian" for draw in draws):
         return None
     rho = sum(Fraction(d["times"] * d["l2_squared"]) / (2 * Fraction(d["scale"]) ** 2) for d in draws)

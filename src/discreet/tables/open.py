@@ -32,7 +32,7 @@ def open_table(
     delimiter: str | None = None,
     row_is_line: bool = False,
 ) -> Table:
-    """The rows of files or of a Spark DataFrame under a domain, for a curator.
+    """The rows of files or of a Spark DataFrame under a domain, for a curator: ``open_table("rows.parquet", domain)``.
 
     Every engine gives the same sums from the same rows. Nothing is read yet but the names of the columns.
 
