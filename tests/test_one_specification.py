@@ -119,7 +119,8 @@ TABLE = {
         said(family="ising", method="optimal"), "the family 'spin' has no method 'optimal'",
     ),
     "method without family": (said(method="moments"), "the method 'moments' needs a family"),
-    "a graph alone": (said(family="structure", method="stable_mode"), "needs the option min_weight"),
+    "a graph alone, without its weight": (said(family="structure", method="stable_mode"), "the option min_weight"),
+    "a graph alone": (said(family="structure"), "the family 'structure' finds a graph and no model"),
     "a number for the family": (said(family=5), "the family is a word, got 5"),
     "a number for the method": (said(family="network", method=5), "the method is a word, got 5"),
     # -- what is wrong with structures

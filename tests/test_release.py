@@ -1,4 +1,4 @@
-"""The release file: every specification survives the journey, and what is in the file suffices to learn the model again."""
+"""The release file: every specification survives the journey, and what is in it suffices to learn the model again."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_research_noise_is_seeded_and_right():
     assert np.mean(drawn.counts[1:].astype(float) ** 2) == pytest.approx(drawn.noise.variance, rel=0.25)
 
 
-# -- specifications -----------------------------------------------------------------------------------------------------------
+# -- specifications ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,8 @@ class Measurement:
 class Measurements(tuple[Measurement, ...]):
     """Several measurements under one domain, with the statement of what they cost.
 
+    ``tables["age", "sex"].to_pandas()``, ``tables.save("tables.zip")``, ``Measurements.load("tables.zip")``.
+
     ``release`` holds public facts about how they were made: unit, budget, what was spent, version.
     """
 

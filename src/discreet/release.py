@@ -35,12 +35,17 @@ _KEYS = ("recipe", "again", "measurements", "run", "stated")
 class Release:
     """What ``discreet fit`` writes: all of it public.
 
+    ``Release.of(spec.learn(curator)).save("model.zip")``; and whoever has the file::
+
+        release = Release.load("model.zip")
+        print(release.model.ask("P(lung | smoke=yes)"), release.intervals().marginal("lung"))
+
     Parameters
     ----------
     model:
         With its card: who is protected, how far, what was spent on what.
     recipe:
-        How it was learned.
+        How it was learned: a :class:`discreet.Spec`.
     again, measurements:
         The recipe that makes the model from these noisy sums; None where the learner asks the rows step by step.
     run:

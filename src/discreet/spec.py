@@ -22,7 +22,8 @@ from .learn.checks import check_curator, check_types, checked_public_size, check
 from .learn.fields.noise_aware import NoiseAwareField
 from .learn.fields.pairwise import PairwiseField
 from .learn.fields.search import SearchedField
-from .learn.graph_input import Graph, Structure, cliques_of, structure_of
+from .learn.graph_files import Structure
+from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
 from .learn.networks.optimal import OptimalNetwork
 from .learn.networks.search import SearchedNetwork
@@ -30,6 +31,7 @@ from .learn.procedure import Procedure
 from .learn.regressions.pairwise import PairwiseRegressions
 from .learn.regressions.spins import SpinRegressions
 from .learn.spins.field import SpinField
+from .learn.structure.learner import StructureLearner
 from .learn.structure.selected_edges import SelectedEdges
 from .learn.structure.stable_edges import StableEdges
 from .learn.structure.stable_mode import StableMode
@@ -42,7 +44,7 @@ from .papers.maximal_monomials import MaximalMonomials
 from .papers.naive import NaiveField
 from .papers.two_stage import TwoStageNetwork
 from .papers.uniform import UniformNetwork
-from .privacy.budget import ApproxDP, Budget
+from .privacy.budget import Budget
 from .privacy.curator import Curator
 from .privacy.unit import PrivacyUnit
 
@@ -115,6 +117,7 @@ METHODS = (
     Method("spin", "moments", SpinField, "noisy means and correlations, then likelihood"),
     Method("spin", "frank_wolfe", SpinRegressions, "a private sparse regression for each column"),
     Method("spin", "maximal_monomials", MaximalMonomials, "the largest interactions, as published", _NO_FIELD),
+    Method(STRUCTURE, "auto", StructureLearner, "what suits the budget: stable edges, selected edges, or thresholded"),
     Method(STRUCTURE, "stable_edges", StableEdges, "all edges at once, if no few records could change any"),
     Method(STRUCTURE, "selected_edges", SelectedEdges, "pairs selected, measured, and kept if they stand out"),
     Method(STRUCTURE, "thresholded", ThresholdedParameters, "the edges of a model of noisy moments"),
@@ -173,8 +176,9 @@ def _of_today(family: str, method: str | None, options: Mapping[str, Any]) -> tu
 class Spec:
     """What to learn: a family, a method and public options, all of it plain data and checked.
 
-    ``options`` hold what the learner's class takes; a graph is a mapping from each column to its parents, cliques are a
-    list of lists. :func:`resolve` makes one of whatever a person says::
+    ``Spec("network", "searched", {"max_parents": 1})``: ``options`` hold what the learner's class takes; a graph is a
+    mapping from each column to its parents, cliques are a list of lists. :func:`resolve` makes one of
+    whatever a person says::
 
         spec = resolve(domain, graph="smoke -> lung; smoke -> bronc")
         print(spec.prepare(domain, PrivacyUnit(), PureDP(1)))            # what would be spent on what
@@ -346,11 +350,11 @@ def resolve(
     options: Mapping[str, Any] | None = None,
     public_size: int | None = None,
     approximate_size: float | None = None,
-    budget: Budget | None = None,
 ) -> Spec:
     """What to learn, from what was said; what was left open is chosen by public quantities alone.
 
     The one place where this is decided, for the command line, run files, Python and the scikit-learn skin.
+    ``resolve(domain)``, ``resolve(domain, graph="smoke -> lung")``, ``resolve(domain, family="spin")``.
 
     Parameters
     ----------
@@ -365,8 +369,6 @@ def resolve(
         Of the method: the fields of its class.
     public_size, approximate_size:
         The number of records where that is public, or a public guess of it.
-    budget:
-        For the family ``structure`` alone: the notion of the budget decides its default method.
     """
     require_domain(domain)
     said = _said(options)
@@ -383,7 +385,7 @@ def resolve(
             raise InputError(f"the method {method!r} needs a family, which says what it is a method of{which}")
         family = "network" if structure is None or structure.is_directed else "field"
     family, method, said = _of_today(_word(family, "family"), method, said)
-    entry = method_of(family, method or _usual(family, structure, domain, budget))
+    entry = method_of(family, method or _usual(family, structure, domain))
     if structure is not None:
         said = {entry.needs: _wanted(entry, structure, "graph" if cliques is None else "cliques"), **said}
     elif entry.needs and len(domain) == 1:  # one column has one graph
@@ -399,14 +401,10 @@ def resolve(
     return Spec(family, entry.name, said)
 
 
-def _usual(family: str, structure: Structure | None, domain: Domain, budget: Budget | None) -> str:
+def _usual(family: str, structure: Structure | None, domain: Domain) -> str:
     """The method of a family for which none was named."""
     if family in ("network", "field") and structure is None and len(domain) > 1:
         return "searched"
-    if family == STRUCTURE and not isinstance(budget, ApproxDP):
-        if budget is None:
-            raise InputError(f"the family {family!r} needs its method, unless the budget is known")
-        return "thresholded" if max(domain.shape, default=2) > 2 else "selected_edges"
     return next((m.name for m in METHODS if m.family == family), "")
 
 

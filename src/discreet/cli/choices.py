@@ -78,7 +78,6 @@ class Choices:
             options=self.options,
             public_size=public_size,
             approximate_size=self.approximate_size,
-            budget=self.budget(),
         ).for_a_model()
 
     def echo(self) -> dict[str, Any]:

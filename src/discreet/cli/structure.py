@@ -91,7 +91,7 @@ def structure(
             raise WrongUse("the least weight is given twice, as --min-weight and as --option min_weight; keep one")
         said["min_weight"] = min_weight
     sizes: dict[str, Any] = {"public_size": public_size, "approximate_size": approximate_size}
-    spec = resolve(domain, family=STRUCTURE, method=method, options=said, budget=budget, **sizes)
+    spec = resolve(domain, family=STRUCTURE, method=method, options=said, **sizes)
     procedure = spec.prepare(domain, unit, budget, **sizes)
 
     def announce() -> None:

@@ -16,6 +16,7 @@ from ..encoding import columns_of
 from ..errors import InputError
 from ..learn.held_out import HeldOut
 from ..learn.procedure import Procedure
+from ..models.base import Model
 from ..models.records import RandomState, Records
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator
@@ -44,6 +45,7 @@ def _has_target(estimator: Any) -> bool:
 
 class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[misc]
     """Learn a graphical model under differential privacy; then score, sample, and predict a column.
+    ``PrivateGraphicalModel(1.0, domain=domain, graph="smoke -> lung").fit(frame).sample(1000)``.
 
     Every fit spends the whole budget; a second fit spends it again, and warns. What a row holds never makes a fit fail.
 
@@ -132,7 +134,6 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
             options=self.options,
             public_size=self.public_size,
             approximate_size=self.approximate_size,
-            budget=as_budget(self.budget, self.delta),
         ).for_a_model()
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -144,7 +145,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
             learned = spec.learn(curator)
         self.domain_ = domain
         self.release_ = Release.of(learned)
-        self.model_ = learned.model
+        self.model_: Model = learned.model
         if self.target is not None:
             self.classes_ = np.array(domain[self.target].labels)
         return self

@@ -25,6 +25,7 @@ from .base import PrivateEstimator, as_budget, as_codes, known_arguments
 
 class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Sparse logistic regression under differential privacy: Frank–Wolfe on the ℓ1 ball of this radius.
+    ``PrivateLogisticRegression(1.0).fit(X, y).predict(new)``.
 
     Every fit spends the whole budget; a second fit spends it again, and warns. ``score`` and ``predict`` are for public
     rows: what they say of private ones is not paid for. What a row holds never makes a fit fail:

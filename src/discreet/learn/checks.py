@@ -49,8 +49,8 @@ def _kind(hint: Any, value: object) -> tuple[bool, str]:
     if hint is type(None):
         return value is None, "nothing"
     if hint in _KINDS:
-        kind, words = _KINDS[hint]
-        return isinstance(value, kind) and (hint is bool or not isinstance(value, bool)), words
+        kind, text = _KINDS[hint]
+        return isinstance(value, kind) and (hint is bool or not isinstance(value, bool)), text
     return not isinstance(hint, type) or isinstance(value, hint), ""
 
 

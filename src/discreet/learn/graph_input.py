@@ -11,7 +11,8 @@ from ..domain import Clique, Domain
 from ..errors import InputError
 from ..io.network_data import NetworkData
 from ..models.base import Model
-from .graph_files import Parents, Structure, checked, of_model, read_graph, read_groups
+from .graph_files import Parents as Parents
+from .graph_files import Structure, checked, of_model, read_graph, read_groups
 
 Graph = Mapping[str, Sequence[str]] | Iterable[tuple[str, str]] | str | os.PathLike[str] | NetworkData | Model | Any
 """What :func:`structure_of` understands."""
@@ -36,7 +37,7 @@ def structure_of(graph: Graph, domain: Domain) -> Structure:
         return read_graph(graph if isinstance(graph, str) else Path(graph), domain)
     if isinstance(graph, Mapping):
         return Structure(checked(graph, domain))
-    edges = materialised(graph)
+    edges: Any = materialised(graph)
     if hasattr(edges, "is_directed"):  # networkx, which is not imported for this
         if not edges.is_directed():
             return Structure(groups=tuple(domain.clique(edge) for edge in edges.edges))

@@ -68,6 +68,8 @@ class TwoStageNetwork(Learner[BayesianNetwork]):
         ε^I as a part of the whole budget ε^B.
     least_records:
         On top of every noisy cell of stage II, so that no probability is zero; the paper's own text means 0.
+    noise, largest, too_large:
+        As for :class:`UniformNetwork`.
     """
 
     graph: Graph

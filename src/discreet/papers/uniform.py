@@ -34,6 +34,7 @@ class UniformNetwork(Learner[BayesianNetwork]):
 
     ``noise="auto"`` is Laplace noise for a pure budget, as in the paper, and whichever is smaller otherwise.
     ``least_records`` on top of every noisy cell keep probabilities above zero; the paper's own text means 0.
+    ``largest`` and ``too_large`` limit the cells of a family, as for :class:`OptimalNetwork`.
     """
 
     graph: Graph

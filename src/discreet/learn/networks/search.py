@@ -130,6 +130,8 @@ class GraphSearch:
         ``counting``, a part of the budget.
     largest:
         Cells of a family at most. By default so many that an average cell keeps some records: size/20.
+    root:
+        The column to start from; the first of the domain by default. It must not be chosen by looking at the data.
     """
 
     max_parents: int = 2
@@ -246,8 +248,6 @@ class SearchedNetwork(GraphSearch, Learner[BayesianNetwork]):
 
     Parameters
     ----------
-    root:
-        The column to start from; the first of the domain by default. It must not be chosen by looking at the data.
     noise, fit_steps:
         Of the tables, as for :class:`OptimalNetwork`.
     """
