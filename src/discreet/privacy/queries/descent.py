@@ -40,15 +40,28 @@ _ORDERS = [*range(2, 65), *range(72, 513, 8)]  # whole ones: sums in closed form
 @lru_cache(maxsize=64)
 def noise_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> float:
     """The least standard deviation, divided by the L2 sensitivity, for which the rounds are (ε, δ)-DP; rounded up."""
-
-    def event(multiplier: float) -> Any:
-        inner = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
-        return dp.SelfComposedDpEvent(inner, rounds)
-
     found = dp.calibrate_dp_mechanism(
-        lambda: rdp.RdpAccountant(_ORDERS), event, epsilon, delta, dp.LowerEndpointAndGuess(0.0, 10.0), tol=1e-4
+        lambda: rdp.RdpAccountant(_ORDERS),
+        lambda multiplier: _event(multiplier, rate, rounds),
+        epsilon,
+        delta,
+        dp.LowerEndpointAndGuess(0.0, 10.0),
+        tol=1e-4,
     )
     return float(found) * _SAFE
+
+
+@lru_cache(maxsize=64)
+def epsilon_of_rounds(multiplier: float, delta: float, rate: float, rounds: int) -> float:
+    """The ε that the rounds cost at this δ."""
+    accountant = rdp.RdpAccountant(_ORDERS)
+    accountant.compose(_event(multiplier, rate, rounds))
+    return float(accountant.get_epsilon(delta))
+
+
+def _event(multiplier: float, rate: float, rounds: int) -> Any:
+    inner = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
+    return dp.SelfComposedDpEvent(inner, rounds)
 
 
 def multiplier_for(unit: PrivacyUnit, budget: Budget, rate: Amount, rounds: int) -> float:
