@@ -21,7 +21,7 @@ from benchmarks._directed_figures import EPSILONS, PAPER_MAP, PAPER_MU, draw
 from benchmarks._directed_work import RECORDS, Work, compare
 from benchmarks.harness import Checkpoint, checked_rows, row
 from discreet import networks
-from discreet.io.interchange import load_bif
+from discreet.files import load_bif
 from discreet.learn.networks.families import Families
 from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.learn.networks.search import SearchedNetwork

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .errors import DiscreetError as DiscreetError
     from .estimators import PrivateGraphicalModel as PrivateGraphicalModel
     from .estimators import PrivateLogisticRegression as PrivateLogisticRegression
-    from .io.interchange import open_model as open_model
+    from .files import open_model as open_model
     from .learn.fields.noise_aware import NoiseAwareField as NoiseAwareField
     from .learn.fields.pairwise import PairwiseLearner as PairwiseLearner
     from .learn.networks.optimal import OptimalNetwork as OptimalNetwork
@@ -69,7 +69,7 @@ _HOMES = {
     "learn.structure.selected_edges": ("SelectedEdges",),
     "learn.structure.stable_edges": ("StableEdges",),
     "estimators": ("PrivateGraphicalModel", "PrivateLogisticRegression"),
-    "io.interchange": ("open_model",),
+    "files": ("open_model",),
     "measurement": ("Measurement", "Measurements"),
     "models.bayesian": ("BayesianNetwork",),
     "models.binary": ("BinaryMRF",),

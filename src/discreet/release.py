@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from .errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
+from .files import load_parts
 from .io.limits import DEFAULT_LIMITS, Limits
-from .io.native import load_parts, save_model
+from .io.native import save_model
 from .io.reading import shown
 from .measurement import Measurements
 from .models.base import Model

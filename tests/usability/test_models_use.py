@@ -11,7 +11,7 @@ import pytest
 from discreet import networks, open_model
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
-from discreet.io.interchange import save_bif, save_uai
+from discreet.io.export import save_bif, save_uai
 from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import (
     BayesianNetwork,

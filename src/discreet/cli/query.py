@@ -118,8 +118,8 @@ def open_release(name: str) -> Release:
     """The release in a file; a model of any format, or a bundled network, is one without noisy tables."""
     from .. import networks
     from ..errors import FileFormatError, did_you_mean
+    from ..files import open_model
     from ..io.export import NATIVE, ending_of
-    from ..io.interchange import open_model
     from ..release import Release
 
     path = Path(name)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from ..domain import Clique, Domain
 from ..errors import DiscreetError, FileFormatError, InputError
+from ..files import open_model
 from ..graph import maximal_cliques
 from ..io.bif import read_bif
-from ..io.interchange import open_model
 from ..io.limits import DEFAULT_LIMITS
 from ..io.reading import read_text
 from ..models.bayesian import BayesianNetwork

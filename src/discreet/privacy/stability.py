@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,13 +33,11 @@ from ..tables.base import IntArray
 from . import mechanisms
 from .accounting import Cost
 from .budget import ApproxDP, Budget
+from .holder import Holder
 from .levels import Released
 from .mechanisms import NoiseCall
 from .query import Query
 from .unit import PrivacyUnit, Sensitivity
-
-if TYPE_CHECKING:
-    from .curator import Curator
 
 _ONE_STEP = Sensitivity(l1=1, l2_squared=1, linf=1, l0=1)
 
@@ -96,7 +94,7 @@ def plan_stability(share: Budget) -> tuple[NoiseCall, Cost]:
     return NoiseCall("stability", scale, _ONE_STEP, threshold), Cost.approx(share.epsilon, share.delta)
 
 
-def release(curator: Curator, test: StabilityTest, share: Budget | None) -> Stability:
+def release(curator: Holder, test: StabilityTest, share: Budget | None) -> Stability:
     """See :meth:`Curator.release_if_stable`."""
     share = curator._share(share)
     call, cost = plan_stability(share)
