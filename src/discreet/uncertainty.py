@@ -18,6 +18,7 @@ All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -60,6 +61,16 @@ class Interval:
     answer: Answer | None = None
     note: str = ""
 
+    @property
+    def half_width(self) -> Array:
+        """The ± around the estimate: how far the farther end is (an end at 0 or 1 may be nearer)."""
+        return np.asarray(np.maximum(self.upper - self.estimate, self.estimate - self.lower))
+
+    def texts(self) -> list[tuple[str, str]]:
+        """Of each entry the estimate and its ±, with the digits that the noise leaves."""
+        pairs = zip(self.estimate.reshape(-1), self.half_width.reshape(-1), strict=True)
+        return [(f"{p:.{digits(h)}f}", f"{h:.{digits(h)}f}" if h > 0 else "0") for p, h in pairs]
+
     def covers(self, target: Any) -> NDArray[np.bool_]:
         return np.asarray((self.lower <= target) & (target <= self.upper))
 
@@ -85,7 +96,10 @@ class Interval:
 
     def _labelled(self, answer: Answer, most: int = 40) -> str:
         ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)
-        rows = [[*labels, *(f"{x:.4f}" for x in row)] for (labels, _), row in zip(answer, ends, strict=True)]
+        places = map(digits, self.half_width.reshape(-1))
+        rows = [
+            [*labels, *(f"{x:.{d}f}" for x in row)] for (labels, _), row, d in zip(answer, ends, places, strict=True)
+        ]
         head = [*answer.names, "probability", "from", "to"]
         width = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
         lines = [
@@ -95,6 +109,11 @@ class Interval:
         more = [f"  … and {len(rows) - most} more; to_frame() has them all"] if len(rows) > most else []
         title = f"{answer.title}, {self.level:.0%} intervals for privacy noise"
         return "\n".join([title, *lines, *more])
+
+
+def digits(half_width: float, fewest: int = 2) -> int:
+    """Decimal places up to the second digit of the noise: what would stand behind them is noise."""
+    return min(max(1 - math.floor(math.log10(half_width)), fewest), 12) if half_width > 0 else 4
 
 
 @dataclass(frozen=True)
@@ -131,9 +150,7 @@ class NoiseIntervals:
         question = language.resolve(language.parse(text), self.model.domain)
         given = dict(question.given)
         if question.kind == "MAP":
-            names = [t.name for t in question.targets]
-            answer = self.model.map(names, given)
-            return Survival(answer, self.map_survival(names, given), self._caution(given))
+            return self.map([t.name for t in question.targets], given)
         found = self._clipped(self.of(lambda m: np.asarray(m.ask(text))), given)
         asked = self.model.ask(text)
         return replace(found, answer=asked if isinstance(asked, Answer) else None)
@@ -157,6 +174,11 @@ class NoiseIntervals:
 
     def probability(self, event: Mapping[str, object], given: Mapping[str, object] | None = None) -> Interval:
         return self._clipped(self.of(lambda m: m.probability(event, given)), given)
+
+    def map(self, names: Iterable[str] | str | None = None, given: Mapping[str, object] | None = None) -> Survival:
+        """The most probable values of these columns (all that are not given, by default), and how firm they are."""
+        wanted = names if names is None or isinstance(names, str) else tuple(names)
+        return Survival(self.model.map(wanted, given), self.map_survival(wanted, given), self._caution(given))
 
     def map_survival(
         self, names: Iterable[str] | str | None = None, given: Mapping[str, object] | None = None

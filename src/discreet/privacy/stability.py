@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from .budget import ApproxDP, Budget
 from .holder import Holder
 from .levels import Released
 from .mechanisms import NoiseCall
-from .query import Query
+from .query import Noun, Query, named
 from .unit import PrivacyUnit, Sensitivity
 
 _ONE_STEP = Sensitivity(l1=1, l2_squared=1, linf=1, l0=1)
@@ -50,6 +50,8 @@ class StabilityTest(ABC):
     object: ``levels`` divides every margin by how far a unit can move it.
     """
 
+    noun: ClassVar[Noun] = ("test of stability", "tests of stability")
+
     @abstractmethod
     def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
         """One whole number a finding; at least 0 means yes. How many there are is public.
@@ -59,7 +61,7 @@ class StabilityTest(ABC):
         """
 
     def describe(self) -> dict[str, Any]:
-        return {"test": type(self).__name__}
+        return named("test", self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,6 +29,7 @@ from .unit import Sensitivity
 ABSTAIN = "⊥"
 Learner = Callable[[Any], str | None]
 """From a curator that answers exactly about one block to a word, or None to abstain."""
+_NOUN = ["vote of blocks", "votes of blocks"]
 # One unit is in one block, so it changes one vote: one candidate loses it and another gains it.
 _ONE_VOTE = Sensitivity(l1=2, l2_squared=2, linf=1, l0=2)
 
@@ -56,7 +57,8 @@ def vote(
         call, cost = plan_threshold(_ONE_VOTE, share)
     curator._check((cost,))
     ballots = _ballots(curator, learner, blocks)
-    curator._spend((cost,), {"query": "vote", "blocks": blocks, "noise": call.kind, "share": share.to_dict()})
+    step = {"query": "vote", "noun": _NOUN, "blocks": blocks, "noise": call.kind, "share": share.to_dict()}
+    curator._spend((cost,), step)
     if candidates is not None:
         counts = np.array([ballots.count(c) for c in candidates], dtype=np.int64)
         return Vote(candidates[curator._gateway.select(call, counts)], {}, None)
@@ -82,7 +84,7 @@ def vote_for_each(curator: Holder, learner: Learner, questions: int, blocks: int
         if len(word) == questions and set(word) <= {"0", "1"}:
             yes += np.frombuffer(word.encode(), dtype=np.uint8) == ord("1")
     levels = (2 * yes - blocks - 1) // 2
-    step = {"query": "vote for each", "questions": questions, "blocks": blocks, "share": share.to_dict()}
+    step = {"query": "vote for each", "noun": _NOUN, "questions": questions, "blocks": blocks, "share": share.to_dict()}
     curator._spend((cost,), step)
     return Stability.of(call, curator._gateway.release_stable(call, levels, ""))
 
@@ -99,7 +101,7 @@ def vote_and_test(curator: Holder, learner: Learner, blocks: int, share: Budget 
     counts = Counter(_ballots(curator, learner, blocks))
     first, second = [*sorted(counts.items(), key=lambda item: (-item[1], item[0])), (ABSTAIN, 0)][:2]
     level = max(0, (first[1] - second[1] - 1) // 2)
-    curator._spend((cost,), {"query": "vote and test", "blocks": blocks, "share": share.to_dict()})
+    curator._spend((cost,), {"query": "vote and test", "noun": _NOUN, "blocks": blocks, "share": share.to_dict()})
     return Stability.of(call, curator._gateway.release_stable(call, np.array([level], dtype=np.int64), first[0]))
 
 

@@ -27,7 +27,7 @@ from ...domain import Clique, Domain
 from ...encoding import Codes
 from ...errors import InputError
 from ...tables.base import IntArray
-from ..query import GroupedScore, Part, Query
+from ..query import GroupedScore, Part, Query, named
 from ..unit import PrivacyUnit, Relation, Sensitivity
 from .parities import products, signs
 
@@ -172,7 +172,7 @@ class LogisticGradients(Query):
         return SteepestVertex(self, adaptive=adaptive)
 
     def describe(self) -> dict[str, Any]:
-        return {"query": type(self).__name__, "regressions": self.v.shape[0], "features": self.v.shape[1]}
+        return {**named("query", self), "regressions": self.v.shape[0], "features": self.v.shape[1]}
 
 
 class SpinGradients(LogisticGradients):
@@ -284,6 +284,8 @@ class LevelGradients(LogisticGradients):
 class VertexScore(GroupedScore):
     """Scores of the vertices of one polytope for each regression: how fast the loss falls towards them."""
 
+    noun = ("step of the regressions", "steps of the regressions")
+
     @abstractmethod
     def moves(self, chosen: Sequence[int]) -> IntArray:
         """The chosen vertices as whole vectors, one row a regression."""
@@ -331,4 +333,4 @@ class SteepestVertex(VertexScore):
         return out
 
     def describe(self) -> dict[str, Any]:
-        return {"score": type(self).__name__, **self.gradients.describe()}
+        return {**self.gradients.describe(), **named("score", self)}

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from ...domain import Domain
 from ...errors import CostError
 from ...tables.base import IntArray
+from ..query import named
 from ..unit import PrivacyUnit
 from .gradients import UNITS, LevelGradients, VertexScore
 
@@ -114,7 +115,7 @@ class SteepestGroup(VertexScore):
         return out
 
     def describe(self) -> dict[str, Any]:
-        return {"score": type(self).__name__, **self.gradients.describe()}
+        return {**self.gradients.describe(), **named("score", self)}
 
 
 def check_vertices(domain: Domain) -> int:

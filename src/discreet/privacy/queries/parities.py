@@ -177,6 +177,8 @@ class ParityResiduals(Score):
     By the triangle inequality a record moves it by at most 1, and replacing one by at most 2.
     """
 
+    noun = ("choice of a parity", "choices of a parity")
+
     def __init__(self, domain: Domain, monomials: Iterable[Iterable[str]], approximation: NDArray[Any]) -> None:
         self.query = ParitySums(domain, monomials)
         self._monomials = self.query.monomials
@@ -207,6 +209,8 @@ class PartnerResiduals(GroupedScore):
     :class:`ParityResiduals`. ``leave_out`` names pairs that need not be looked for: their score is zero. ``active``
     names the columns that look for a partner, all by default.
     """
+
+    noun = ("choice of neighbours", "choices of neighbours")
 
     def __init__(
         self,
