@@ -75,7 +75,7 @@ class Interval:
         return np.asarray((self.lower <= target) & (target <= self.upper))
 
     def to_frame(self, backend: str = "pandas") -> Any:
-        """One row a cell: its labels, the estimate, and both ends."""
+        """One row for each cell: its labels, the estimate, and both ends."""
         names = () if self.answer is None else self.answer.names
         cells = [labels for labels, _ in self.answer] if self.answer is not None else [()] * self.estimate.size
         columns: dict[str, list[Any]] = {name: [c[i] for c in cells] for i, name in enumerate(names)}
@@ -239,7 +239,7 @@ def noise_intervals(
     model:
         What it made of ``measurements``; another model is refused.
     expected:
-        The sums that a model expects, one array a measurement on the scale of its ``values``. Needed only when some
+        The sums that a model expects, one array for each measurement on the scale of its ``values``. Needed only when some
         measurement is not a contingency table.
     """
     if not 0 < level < 1:

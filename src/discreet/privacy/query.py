@@ -229,7 +229,7 @@ class Score(ABC):
 
     @abstractmethod
     def scores(self, sums: Sequence[IntArray]) -> IntArray:
-        """One whole number a candidate."""
+        """One whole number for each candidate."""
 
     @abstractmethod
     def linf(self, unit: PrivacyUnit) -> int:

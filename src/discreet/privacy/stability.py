@@ -54,7 +54,7 @@ class StabilityTest(ABC):
 
     @abstractmethod
     def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
-        """One whole number a finding; at least 0 means yes. How many there are is public.
+        """One whole number for each finding; at least 0 means yes. How many there are is public.
 
         What is asked for may depend on earlier sums, because nothing but the levels matters: they are what one unit
         moves by at most 1.

@@ -37,7 +37,7 @@ _ORDERS = [*range(2, 65), *range(72, 513, 8)]  # whole ones: sums in closed form
 
 @lru_cache(maxsize=64)
 def noise_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> float:
-    """The least standard deviation, by the L2 sensitivity, for which the rounds are (ε, δ)-DP; rounded up."""
+    """The least standard deviation, divided by the L2 sensitivity, for which the rounds are (ε, δ)-DP; rounded up."""
 
     def event(multiplier: float) -> Any:
         inner = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))

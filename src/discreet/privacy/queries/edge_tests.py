@@ -63,8 +63,8 @@ def grid_threshold(threshold: float | Fraction) -> int:
 
 
 class CorrelationTest(StabilityTest):
-    """For each set of columns I, whether Σ Π z_i > τn, and whether −Σ Π z_i > τn: two levels a set, all positive ones
-    first."""
+    """For each set of columns I, whether Σ Π z_i > τn, and whether −Σ Π z_i > τn: two levels for each set, all
+    positive ones first."""
 
     noun = _NOUN
 
@@ -124,7 +124,7 @@ class TripleSums(Query):
 
 
 class SpinTest(StabilityTest):
-    """Which pairs of binary columns have an edge: two levels a pair, positive edges first, then negative ones.
+    """Which pairs of binary columns have an edge: two levels for each pair, positive edges first, then negative ones.
 
     ``"combined"``: as above; of two columns together up to MOST_FOR_TWO columns. ``"conditional"``: correlated, and
     dependent given *every* third column and given none. ``enough``: a public number of steps beyond which it does not
@@ -201,9 +201,9 @@ class SpinTest(StabilityTest):
 
 
 class DependenceTest(StabilityTest):
-    """Which pairs of columns, of any numbers of levels, have an edge: one level a pair.
+    """Which pairs of columns, of any numbers of levels, have an edge: one level for each pair.
 
-    ``thresholds``: one a pair, in the order of ``combinations(domain.names, 2)``. ``conditional``: dependent, and for
+    ``thresholds``: one for each pair, in the order of ``combinations(domain.names, 2)``. ``conditional``: dependent, and for
     every third column either nearly independent of one of the two, or dependent given it.
     """
 

@@ -41,7 +41,7 @@ Matrix = NDArray[Any]
 class LogisticGradients(Query):
     """Σ over records of y·σ(−y⟨w,x⟩)·x_j for every regression and feature: minus the gradient of its summed loss.
 
-    ``v`` has one row of whole weights a regression and one column a feature; w = scale·v. A regression's labels are
+    ``v`` has a row of whole weights for each regression, a column for each feature; w = scale·v. A regression's labels are
     whole numbers −1, 0 and 1 by code of its column; records with label 0 do not take part.
     """
 
@@ -82,10 +82,10 @@ class LogisticGradients(Query):
 
     @abstractmethod
     def features(self, batch: Mapping[str, Codes]) -> Matrix:
-        """One row a feature, whole numbers."""
+        """One row for each feature, whole numbers."""
 
     def labels(self, batch: Mapping[str, Codes], x: Matrix) -> Matrix:
-        """One row a regression: −1, 0 or 1."""
+        """One row for each regression: −1, 0 or 1."""
         out = np.empty((len(self.targets), x.shape[1]), dtype=np.float32)
         for row, (name, values) in zip(out, self.targets, strict=True):
             np.take(values.astype(np.float32), batch[name], out=row)
@@ -164,7 +164,7 @@ class LogisticGradients(Query):
         return (Sensitivity(l1, l2, int(moves.max(initial=0)) * times, self.v.size),)
 
     def joint(self, unit: PrivacyUnit) -> tuple[Fraction, Fraction]:
-        """See :meth:`GroupedScore.joint`, a group a regression."""
+        """See :meth:`GroupedScore.joint`, one group for each regression."""
         return Fraction(len(self.targets)), Fraction(len(self.targets))
 
     def score(self, *, adaptive: bool) -> VertexScore:
@@ -288,7 +288,7 @@ class VertexScore(GroupedScore):
 
     @abstractmethod
     def moves(self, chosen: Sequence[int]) -> IntArray:
-        """The chosen vertices as whole vectors, one row a regression."""
+        """The chosen vertices as whole vectors, one row for each regression."""
 
 
 class SteepestVertex(VertexScore):
