@@ -239,8 +239,8 @@ def noise_intervals(
     model:
         What it made of ``measurements``; another model is refused.
     expected:
-        The sums that a model expects, one array for each measurement on the scale of its ``values``. Needed only when some
-        measurement is not a contingency table.
+        The sums that a model expects, one array for each measurement on the scale of its ``values``. Needed only when
+        some measurement is not a contingency table.
     """
     if not 0 < level < 1:
         raise InputError(f"level must lie strictly between 0 and 1, got {level}")

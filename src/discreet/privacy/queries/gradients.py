@@ -41,8 +41,8 @@ Matrix = NDArray[Any]
 class LogisticGradients(Query):
     """Σ over records of y·σ(−y⟨w,x⟩)·x_j for every regression and feature: minus the gradient of its summed loss.
 
-    ``v`` has a row of whole weights for each regression, a column for each feature; w = scale·v. A regression's labels are
-    whole numbers −1, 0 and 1 by code of its column; records with label 0 do not take part.
+    ``v`` has a row of whole weights for each regression, a column for each feature; w = scale·v. A regression's labels
+    are whole numbers −1, 0 and 1 by code of its column; records with label 0 do not take part.
     """
 
     largest_feature = 1  # in units of the features' own grid
