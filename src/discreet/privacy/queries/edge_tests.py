@@ -203,8 +203,8 @@ class SpinTest(StabilityTest):
 class DependenceTest(StabilityTest):
     """Which pairs of columns, of any numbers of levels, have an edge: one level for each pair.
 
-    ``thresholds``: one for each pair, in the order of ``combinations(domain.names, 2)``. ``conditional``: dependent, and
-    for every third column either nearly independent of one of the two, or dependent given it.
+    ``thresholds``: one for each pair, in the order of ``combinations(domain.names, 2)``. ``conditional``: dependent,
+    and for every third column either nearly independent of one of the two, or dependent given it.
     """
 
     noun = _NOUN
