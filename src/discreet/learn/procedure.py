@@ -9,10 +9,11 @@ curator lets a step spend no more than its share, and writes the step's name bes
 where ledger, card and report read it. There is no other place where a share is computed or a step is named.
 
 Guarantee: the procedure's budget, for the curator's unit and relation. Each request is (a part of) a step's share by
-the curator's own argument; shares add up to the budget, in one of three ways:
+the curator's own argument; shares add up to the budget, in one of four ways:
 
 * composed: the shares are parts of the budget (``Budget.split``), and the curator's account adds up what they cost;
 * in sequence: ε and δ of the steps add up (:meth:`Curator.in_sequence`);
+* as one Gaussian: all steps are Gaussian noise, and their μ² add up (:meth:`Curator.in_gaussian`);
 * in blocks: each step is asked of one of several disjoint random blocks and may cost the whole budget, because a unit
   is in one block (:meth:`Curator.partition`).
 
@@ -33,12 +34,13 @@ from ..privacy.budget import Budget, exact, part_of
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
-from ..privacy.requests import Asking, Measure, answered
+from ..privacy.requests import Asking, Measure, Request, answered
 from ..privacy.unit import PrivacyUnit
 from . import planned
 from .checks import check_curator, checked_size
 from .error_curve import ErrorCurve, error_curve
 from .planned import PlannedTable, settled_later, table_text
+from .transcript import Transcript
 
 Found = Mapping[str, Any]
 """What a step found besides noisy sums, by name: public, and handed on to later steps and to ``estimate``."""
@@ -118,7 +120,7 @@ class Procedure:
     notes: tuple[str, ...] = ()
     approximate_size: float | None = None
     given: tuple[Measurement, ...] = ()
-    composition: Literal["composed", "in sequence", "in blocks"] = "composed"
+    composition: Literal["composed", "in sequence", "as one Gaussian", "in blocks"] = "composed"
 
     def __post_init__(self) -> None:
         checked_size(self.approximate_size)
@@ -140,13 +142,30 @@ class Procedure:
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def run(self, curator: Curator) -> Measurements:
+    def run(self, curator: Curator, transcript: Transcript | None = None) -> Measurements:
         """Ask the curator, step by step: the noisy sums that were kept, with the curator's statement and, in ``found``,
-        what was found besides. All of it is public."""
+        what was found besides. All of it is public.
+
+        With a ``transcript`` every answer is written down as it comes, and a run that was stopped goes on after the
+        last one, without paying twice.
+        """
         self._check(curator)
+        if transcript is not None:
+            if transcript.resumes and self.composition == "in blocks":
+                raise InputError(
+                    "this procedure asks disjoint blocks of the records, and a run that goes on would draw other "
+                    "blocks: it cannot be taken up again. Remove the file, and begin anew"
+                )
+            transcript.begin(curator, self.to_dict())
+        curator.check_share(self.budget)
+        ask = Request.ask if transcript is None else transcript.ask
         kept: list[Measurement] = list(self.given)
         found: dict[str, Any] = {}
-        asked = curator.in_sequence(self.budget) if self.composition == "in sequence" else curator
+        asked = curator
+        if self.composition == "in sequence":
+            asked = curator.in_sequence(self.budget)
+        elif self.composition == "as one Gaussian":
+            asked = curator.in_gaussian(self.budget)
         in_blocks = self.composition == "in blocks"
         blocks = curator.partition(len(self.steps), self.budget) if in_blocks else ()
         for step in self.steps:
@@ -155,7 +174,7 @@ class Procedure:
                 if step.rate is not None:
                     who = who.subsample(step.rate, step.share)
                 released = Measurements(kept, {"found": found})
-                measured, more = answered(who, step.asks(released))
+                measured, more = answered(who, step.asks(released), ask)
             kept += measured if step.kept else []
             found |= more or {}
         return Measurements(kept, {**curator.statement(), "found": found})
@@ -165,7 +184,6 @@ class Procedure:
         check_curator(curator)
         if curator.domain != self.domain or curator.unit != self.unit:
             raise InputError("this procedure was prepared for other columns or another unit; prepare it again")
-        curator.check_share(self.budget)
 
     # -- showing ---------------------------------------------------------------------------------------------------
 

@@ -6,15 +6,38 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from fractions import Fraction
 from types import TracebackType
 from typing import Any, Self
 
 from ..domain import Domain
 from ..errors import BudgetError
 from .accounting import Accountant, Cost
-from .budget import Amount, ApproxDP, Budget, exact
+from .budget import Amount, ApproxDP, Budget, GaussianDP, exact
 from .ledger import Ledger
 from .unit import PrivacyUnit
+
+
+@dataclass(frozen=True)
+class Booking:
+    """One answer in the books: what it cost, and what it was, in public words."""
+
+    costs: tuple[Cost, ...]
+    entry: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        costs = [[None if part is None else str(part) for part in astuple(cost)] for cost in self.costs]
+        return {"costs": costs, "entry": dict(self.entry)}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Booking:
+        return cls(tuple(_cost(*parts) for parts in plain["costs"]), dict(plain["entry"]))
+
+
+def _cost(epsilon: str | None, epsilon_delta: str, rho: str | None, rho_delta: str, mu_squared: str | None) -> Cost:
+    known = [None if part is None else Fraction(part) for part in (epsilon, rho, mu_squared)]
+    return Cost(known[0], Fraction(epsilon_delta), known[1], Fraction(rho_delta), known[2])
 
 
 class Account:
@@ -35,7 +58,7 @@ class Account:
     ) -> None:
         if budget is None:
             raise BudgetError("a curator needs a budget: PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ)")
-        if not isinstance(budget, Budget):
+        if not isinstance(budget, Budget) or isinstance(budget, GaussianDP):
             raise BudgetError(f"budget must be PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ), got {budget!r}")
         self.budget = budget
         self.unit = unit
@@ -51,6 +74,8 @@ class Account:
         self._process = os.getpid()
         self._steps: list[dict[str, Any]] = []
         self._step: tuple[str, Accountant] | None = None  # the step of a procedure that is being run
+        self.bookings: list[Booking] = []
+        """Every answer of this account, with its costs: public."""
 
     @property
     def spent(self) -> Budget | None:
@@ -75,6 +100,44 @@ class Account:
         """Refuse, before any data is touched, a share that does not fit into what is left."""
         self._share(share)
         self._check((Cost.of(share),))
+
+    # -- stopping and going on -----------------------------------------------------------------------------------------
+
+    @property
+    def charge(self) -> int | None:
+        """The number of the charge in the ledger; None before the first answer, and without a ledger."""
+        return self._root._charge
+
+    def resume(self, charge: int | None, answers: int) -> None:
+        """Go on with a run that was stopped after so many answers, within the charge that it made."""
+        root = self._root
+        root._check_open()
+        if root._charge is not None or root.bookings:
+            raise BudgetError("this curator has answered already; a stopped run goes on with a fresh one")
+        if root._ledger is None or charge is None:
+            if root._ledger is not None or charge is not None:
+                raise BudgetError(
+                    "a stopped run goes on with the ledger that it was charged to, or without one as before"
+                )
+            return
+        root._ledger.check_resumed(charge, root.budget, root.unit, answers)
+        root._charge = charge
+
+    def book_again(self, bookings: Sequence[Booking]) -> None:
+        """Book what a stopped run has had answered and paid: in memory only, as the charge stands in the ledger."""
+        for booking in bookings:
+            self._spend(booking.costs, {k: v for k, v in booking.entry.items() if k != "step"})
+
+    def count_answers(self, answers: int) -> None:
+        """Tell the ledger how many answers a run that may be stopped has had."""
+        root = self._root
+        if root._ledger is not None and root._charge is not None:
+            root._ledger.count_answers(root._charge, answers)
+
+    def suspend(self) -> None:
+        """Close without giving anything back: the run will go on in another process, within the same charge."""
+        with self._root._lock:
+            self._closed = True
 
     @contextmanager
     def step(self, name: str, share: Budget) -> Iterator[None]:
@@ -155,6 +218,7 @@ class Account:
                 self._charge_step(costs, book=True)
             entry = self._named(step)
             self._steps.append(entry)
+            self.bookings.append(Booking(tuple(costs), entry))
             if root is not self:
                 root._steps.append({"in": self._part, **entry})
 

@@ -2,7 +2,8 @@
 
 The rules, all valid when steps are chosen adaptively (privacy filters):
 
-* a pure total adds up ε; a zCDP total adds up ρ (for an ε-DP step, ε·tanh(ε/2));
+* a pure total adds up ε; a zCDP total adds up ρ (for an ε-DP step, ε·tanh(ε/2)); a Gaussian total, within an (ε, δ)
+  budget, adds up μ² of steps that are all Gaussian (:mod:`.gaussian`);
 * an (ε, δ) total with ``composition="basic"`` adds up ε and δ;
 * an (ε, δ) total with ``composition="concentrated"`` admits a step when one of these holds:
   (a) every step so far is pure and their ε add up to at most ε;
@@ -33,7 +34,7 @@ from fractions import Fraction
 from typing import Literal
 
 from ..errors import BudgetError
-from .budget import ZCDP, ApproxDP, Budget, PureDP, epsilon_of_zcdp, rho_of_pure, rho_within
+from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, epsilon_of_zcdp, rho_of_pure, rho_within
 
 Composition = Literal["basic", "concentrated"]
 ZERO = Fraction(0)
@@ -44,13 +45,14 @@ class Cost:
     """What one mechanism costs, in each notion for which it has a proof.
 
     ``epsilon`` with ``epsilon_delta``: it is (ε, δ)-DP (δ = 0: pure). ``rho`` with ``rho_delta``: it is
-    δ-approximately ρ-zCDP (δ = 0: zCDP). None: no proof in that notion.
+    δ-approximately ρ-zCDP (δ = 0: zCDP). ``mu_squared``: it is μ-GDP (:mod:`.gaussian`). None: no proof in that notion.
     """
 
     epsilon: Fraction | None = None
     epsilon_delta: Fraction = ZERO
     rho: Fraction | None = None
     rho_delta: Fraction = ZERO
+    mu_squared: Fraction | None = None
 
     @classmethod
     def pure(cls, epsilon: Fraction) -> Cost:
@@ -73,6 +75,8 @@ class Cost:
                 return cls.pure(budget.epsilon)
             case ZCDP():
                 return cls.zcdp(budget.rho)
+            case GaussianDP():
+                return cls(mu_squared=budget.mu_squared)
             case ApproxDP():
                 return cls.approx(budget.epsilon, budget.delta)
         raise BudgetError(f"not a budget: {budget!r}")
@@ -94,6 +98,8 @@ class Spending:
     all_epsilon: bool = True  # every step has an (ε, δ)
     rho: Fraction = ZERO
     rho_delta: Fraction = ZERO
+    all_gaussian: bool = True  # every step has a μ²
+    mu_squared: Fraction = ZERO
 
     def plus(self, cost: Cost) -> Spending:
         return Spending(
@@ -105,6 +111,8 @@ class Spending:
             all_epsilon=self.all_epsilon and cost.epsilon is not None,
             rho=self.rho + (cost.rho or 0),
             rho_delta=self.rho_delta + cost.rho_delta,
+            all_gaussian=self.all_gaussian and cost.mu_squared is not None,
+            mu_squared=self.mu_squared + (cost.mu_squared or 0),
         )
 
 
@@ -132,6 +140,8 @@ class Accountant:
                 return after.all_pure and after.epsilon <= epsilon
             case ZCDP(rho=rho):
                 return after.all_zcdp and after.rho_delta == 0 and after.rho <= rho
+            case GaussianDP(mu_squared=mu_squared):
+                return after.all_gaussian and after.mu_squared <= mu_squared
             case ApproxDP(epsilon=epsilon, delta=delta):
                 basic = after.all_epsilon and after.epsilon <= epsilon and after.epsilon_delta <= delta
                 if self.composition == "basic":
@@ -169,6 +179,8 @@ class Accountant:
                     f"a zCDP budget ({self.total}) cannot pay for a mechanism with a δ of its own; "
                     "give the budget as ApproxDP(ε, δ)"
                 )
+            case GaussianDP() if cost.mu_squared is None:
+                return "these steps are shared out as Gaussian noise, and cannot pay for another mechanism"
             case ApproxDP() if self.composition == "basic" and cost.epsilon is None:
                 return (
                     f"this (ε, δ) budget ({self.total}) adds up ε and δ and cannot pay for ρ; "
@@ -210,6 +222,8 @@ class Accountant:
                 return PureDP(epsilon - s.epsilon) if _is_left(epsilon, s.epsilon) else None
             case ZCDP(rho=rho):
                 return ZCDP(rho - s.rho) if _is_left(rho, s.rho) else None
+            case GaussianDP(mu_squared=whole):
+                return GaussianDP(whole - s.mu_squared) if _is_left(whole, s.mu_squared) else None
             case ApproxDP(epsilon=epsilon, delta=delta):
                 if s.steps == 0:
                     return self.total
@@ -235,6 +249,8 @@ class Accountant:
                 return PureDP(s.epsilon)
             case ZCDP():
                 return ZCDP(s.rho)
+            case GaussianDP():
+                return GaussianDP(s.mu_squared)
             case ApproxDP(epsilon=epsilon, delta=delta):
                 if self.composition == "basic":
                     return ApproxDP(s.epsilon, s.epsilon_delta) if s.epsilon_delta else PureDP(s.epsilon)

@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from ..errors import BudgetError
+from .gaussian import mu_squared_within
 
 LARGEST = 10**100  # far beyond any meaning, and conversions stay within floats
 Amount = int | float | str | Fraction
@@ -65,10 +66,11 @@ class Budget(ABC):
 
     @staticmethod
     def from_dict(entry: dict[str, Any]) -> Budget:
-        kinds: dict[str, type[PureDP] | type[ZCDP] | type[ApproxDP]] = {k.notion: k for k in (PureDP, ZCDP, ApproxDP)}
+        kinds: tuple[type[Budget], ...] = (PureDP, ZCDP, ApproxDP, GaussianDP)
         try:
-            kind = kinds[entry["notion"]]
-            return kind(*(Fraction(entry[k]) for k in kind.__dataclass_fields__))
+            kind: Any = {k.notion: k for k in kinds}[entry["notion"]]
+            budget: Budget = kind(*(Fraction(entry[k]) for k in kind.__dataclass_fields__))
+            return budget
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             raise BudgetError(f"not a budget: {entry!r}") from None
 
@@ -166,6 +168,11 @@ class ApproxDP(Budget):
         """The largest ρ that converts to within (ε, δ)."""
         return ZCDP(rho_within(self.epsilon, self.delta))
 
+    def to_gaussian(self) -> GaussianDP | None:
+        """The largest μ² that is within (ε, δ), for steps that are all Gaussian; None where ε or δ are out of reach."""
+        within = mu_squared_within(self.epsilon, self.delta)
+        return None if within is None else GaussianDP(within)
+
     def to_pure(self) -> PureDP:
         """ε-DP is within (ε, δ)-DP."""
         return PureDP(self.epsilon)
@@ -180,10 +187,40 @@ class ApproxDP(Budget):
         return {"notion": self.notion, "epsilon": str(self.epsilon), "delta": str(self.delta)}
 
 
+@dataclass(frozen=True, init=False)
+class GaussianDP(Budget):
+    """μ-Gaussian differential privacy, by μ²: what all-Gaussian steps within an (ε, δ) budget are shared out in.
+
+    A notion for shares, not for totals: a ledger keeps ε, ρ or (ε, δ). See :mod:`discreet.privacy.gaussian`.
+    """
+
+    mu_squared: Fraction
+    notion = "gaussian"
+
+    def __init__(self, mu_squared: Amount) -> None:
+        object.__setattr__(self, "mu_squared", _positive(mu_squared, "mu_squared"))
+
+    def split(self, weights: Sequence[Amount]) -> list[Budget]:
+        return [GaussianDP(m) for m in shares(self.mu_squared, weights)]
+
+    def __le__(self, other: object) -> bool:
+        return isinstance(other, GaussianDP) and self.mu_squared <= other.mu_squared
+
+    def __str__(self) -> str:
+        return f"μ² = {float(self.mu_squared):.6g} (Gaussian DP)"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"notion": self.notion, "mu_squared": str(self.mu_squared)}
+
+
 def part_of(share: Budget, whole: Budget) -> Fraction:
-    """Which part of a whole a share is: of its ε where both have one, otherwise of the ρ within it."""
+    """Which part of a whole a share is: of its ε where both have one, otherwise of the ρ or μ² within it."""
     if isinstance(share, PureDP | ApproxDP) and isinstance(whole, PureDP | ApproxDP):
         return share.epsilon / whole.epsilon
+    if isinstance(share, GaussianDP):
+        within = whole.to_gaussian() if isinstance(whole, ApproxDP) else whole
+        assert isinstance(within, GaussianDP)
+        return share.mu_squared / within.mu_squared
     return _rho(share) / _rho(whole)
 
 

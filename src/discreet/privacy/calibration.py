@@ -10,9 +10,9 @@ from typing import Literal
 
 from ..errors import BudgetError, CostError, InputError
 from ..measurement import Noise
-from . import mechanisms
+from . import gaussian, mechanisms
 from .accounting import Cost
-from .budget import ZCDP, Amount, ApproxDP, Budget, PureDP, rho_of_pure, shares
+from .budget import ZCDP, Amount, ApproxDP, Budget, GaussianDP, PureDP, rho_of_pure, shares
 from .mechanisms import NoiseCall
 from .query import Query
 from .unit import PrivacyUnit, Sensitivity
@@ -71,7 +71,7 @@ def plan_noise(
         if s.l1 == 0:
             raise InputError(f"no record moves {part.label!r}: it is public, or its grid is too coarse; leave it out")
     plans = []
-    if noise != "gaussian":
+    if noise != "gaussian" and not isinstance(share, GaussianDP):
         plans.append(_laplace_plan(sensitivities, share, chosen_weights, cells))
     if noise != "laplace" and not isinstance(share, PureDP):
         plans.append(_gaussian_plan(sensitivities, share, chosen_weights, cells))
@@ -114,16 +114,49 @@ def _laplace_plan(
 def _gaussian_plan(
     sensitivities: Sequence[Sensitivity], share: Budget, weights: Sequence[Amount], cells: tuple[int, ...]
 ) -> NoisePlan:
-    direct = _direct_gaussian(sensitivities, share, weights, cells)
-    if direct is not None:
-        return direct
-    assert isinstance(share, ZCDP | ApproxDP)
-    rho = share.rho if isinstance(share, ZCDP) else share.to_zcdp().rho
+    if isinstance(share, ApproxDP):
+        plans = (
+            _direct_gaussian(sensitivities, share, weights, cells),
+            _one_gaussian(sensitivities, share, weights, cells),
+            _zcdp_gaussian(sensitivities, share.to_zcdp(), weights, cells),
+        )
+        return min((p for p in plans if p is not None), key=lambda plan: plan.expected_squared_error)
+    if isinstance(share, GaussianDP):
+        return _shared_gaussian(sensitivities, share, weights, cells)
+    assert isinstance(share, ZCDP)
+    return _zcdp_gaussian(sensitivities, share, weights, cells)
+
+
+def _zcdp_gaussian(
+    sensitivities: Sequence[Sensitivity], share: ZCDP, weights: Sequence[Amount], cells: tuple[int, ...]
+) -> NoisePlan:
     calls = tuple(
         NoiseCall("gaussian", mechanisms.gaussian_scale(s.l2_squared, r), s)
-        for s, r in zip(sensitivities, shares(rho, weights), strict=True)
+        for s, r in zip(sensitivities, shares(share.rho, weights), strict=True)
     )
-    return NoisePlan(calls, tuple(Cost.zcdp(_gaussian_rho(c)) for c in calls), cells)
+    return NoisePlan(calls, tuple(_gaussian_cost(c) for c in calls), cells)
+
+
+def _shared_gaussian(
+    sensitivities: Sequence[Sensitivity], share: GaussianDP, weights: Sequence[Amount], cells: tuple[int, ...]
+) -> NoisePlan:
+    calls = tuple(
+        NoiseCall("gaussian", gaussian.scale_for(s.l2_squared, m), s)
+        for s, m in zip(sensitivities, shares(share.mu_squared, weights), strict=True)
+    )
+    return NoisePlan(calls, tuple(_gaussian_cost(c) for c in calls), cells)
+
+
+def _one_gaussian(
+    sensitivities: Sequence[Sensitivity], share: ApproxDP, weights: Sequence[Amount], cells: tuple[int, ...]
+) -> NoisePlan | None:
+    """One (ε, δ) step for a batch of any scales: as one Gaussian, without the loss of a conversion through zCDP."""
+    within = share.to_gaussian()
+    if within is None:
+        return None
+    calls = _shared_gaussian(sensitivities, within, weights, cells).calls
+    rho = sum((_gaussian_rho(c) for c in calls), Fraction(0))
+    return NoisePlan(calls, (Cost(epsilon=share.epsilon, epsilon_delta=share.delta, rho=rho),), cells)
 
 
 def _direct_gaussian(
@@ -139,6 +172,10 @@ def _direct_gaussian(
     calls = tuple(NoiseCall("gaussian", scale, s) for s in sensitivities)
     rho = sum((_gaussian_rho(c) for c in calls), Fraction(0))
     return NoisePlan(calls, (Cost(epsilon=share.epsilon, epsilon_delta=share.delta, rho=rho),), cells)
+
+
+def _gaussian_cost(call: NoiseCall) -> Cost:
+    return Cost(rho=_gaussian_rho(call), mu_squared=gaussian.cost_of(call.sensitivity.l2_squared, call.scale))
 
 
 def _gaussian_rho(call: NoiseCall) -> Fraction:

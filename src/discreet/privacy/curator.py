@@ -14,7 +14,7 @@ from ..measurement import Measurement, Measurements, Noise
 from ..tables.base import Table
 from . import stability, voting
 from .account import Account
-from .accounting import Cost
+from .accounting import Accountant, Cost
 from .budget import ZCDP, Amount, ApproxDP, Budget, PureDP
 from .calibration import (
     NoiseChoice,
@@ -301,6 +301,24 @@ class Curator(Account):
         self._spend((cost,), {"query": "in sequence", "share": share.to_dict()})
         child = self._child(rows, share, self._gateway)
         child._accountant.composition, child._part = "basic", "sequence"
+        return child
+
+    def in_gaussian(self, share: Budget | None = None) -> Curator:
+        """A curator of the same rows for steps that are all Gaussian noise, ``share`` = (ε, δ) in all.
+
+        Their μ² add up to that of the share, without the loss of a conversion through zCDP, also when each step is made
+        from the answers of the ones before (:mod:`discreet.privacy.gaussian` has the argument).
+        """
+        share = self._share(share)
+        within = share.to_gaussian() if isinstance(share, ApproxDP) else None
+        if within is None:
+            raise BudgetError(f"Gaussian steps are shares of an (ε, δ) budget with ε at least 1e-6, not of {share}")
+        cost = Cost.of(share)
+        self._check((cost,))
+        rows = self._rows
+        self._spend((cost,), {"query": "Gaussian steps", "share": share.to_dict()})
+        child = self._child(rows, share, self._gateway)
+        child._accountant, child._part = Accountant(within), "Gaussian steps"
         return child
 
     def statement(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from .unit import PrivacyUnit
 
 _FORMAT = "discreet-ledger-1"
 _WAIT_SECONDS = 120.0
-Kind = Literal["open", "charge", "settle", "steps"]
+Kind = Literal["open", "charge", "settle", "steps", "answers"]
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,29 @@ class Ledger:
         """Write down what a charge was used for. Information only: the charge has paid for it."""
         with self._transaction():
             self._append("steps", {"charge": charge, "steps": steps})
+
+    def count_answers(self, charge: int, answers: int) -> None:
+        """Write down how many answers a run that may be stopped and go on has had, all paid for by its charge."""
+        with self._transaction():
+            self._append("answers", {"charge": charge, "answers": answers})
+
+    def check_resumed(self, charge: int, amount: Budget, unit: PrivacyUnit, answers: int) -> None:
+        """Refuse to go on with a run whose charge is another or is settled, or that has had more answers than are at
+        hand: these would be drawn twice and paid once. (The last one may not have been counted yet.)"""
+        with self._lock:
+            self._catch_up()
+            entry = next((e for e in self._entries(0) if e.number == charge and e.kind == "charge"), None)
+            if entry is None or self._charges.get(charge) != amount or charge in self._settled:
+                raise LedgerError(f"the ledger has no open charge number {charge} of {amount}; begin the run anew")
+            if PrivacyUnit.from_dict(dict(entry.details["unit"])) != unit:
+                raise LedgerError(f"charge number {charge} of the ledger is for another unit than {unit}")
+            counted = (e for e in self._entries(0) if e.kind == "answers" and e.details["charge"] == charge)
+            known = max((e.details["answers"] for e in counted), default=0)
+            if not answers - 1 <= known <= answers:
+                raise LedgerError(
+                    f"the run of charge number {charge} has had {known} answers, and the file holds {answers}: going "
+                    "on from an older copy would answer a question twice for one price; take the latest file"
+                )
 
     # -- looking -----------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ charges it and draws the noise. The guarantees are those of the curator's method
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -39,6 +39,10 @@ class Request(ABC):
     def ask(self, curator: Curator) -> Any:
         """Put it to a curator."""
 
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Public words for it, by which two requests can be told apart."""
+
 
 Asking = Generator[Request, Any, T]
 """Requests going out, answers coming back, and at the end what was found."""
@@ -55,6 +59,9 @@ class Measure(Request):
     def ask(self, curator: Curator) -> Measurements:
         return curator.measure(self.query, self.share, noise=self.noise, weights=self.weights)
 
+    def describe(self) -> dict[str, Any]:
+        return {**self.query.describe(), "share": self.share.to_dict()}
+
 
 @dataclass(frozen=True)
 class Select(Request):
@@ -65,6 +72,9 @@ class Select(Request):
 
     def ask(self, curator: Curator) -> Selection:
         return curator.select(self.score, self.share, k=self.k)
+
+    def describe(self) -> dict[str, Any]:
+        return {**self.score.describe(), "k": self.k, "share": self.share.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,9 @@ class SelectEach(Request):
     def ask(self, curator: Curator) -> tuple[Selection, ...]:
         return curator.select_each(self.score, self.share, k=self.k, mechanism=self.mechanism)
 
+    def describe(self) -> dict[str, Any]:
+        return {**self.score.describe(), "k": self.k, "share": self.share.to_dict()}
+
 
 @dataclass(frozen=True)
 class TestStability(Request):
@@ -87,6 +100,9 @@ class TestStability(Request):
 
     def ask(self, curator: Curator) -> Stability:
         return curator.release_if_stable(self.test, self.share)
+
+    def describe(self) -> dict[str, Any]:
+        return {**self.test.describe(), "share": self.share.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -105,9 +121,18 @@ class Poll(Request):
             return curator.vote_and_test(self.learner, self.blocks, self.share)
         return curator.vote_for_each(self.learner, self.questions, self.blocks, self.share)
 
+    def describe(self) -> dict[str, Any]:
+        return {"query": "vote", "how": self.how, "blocks": self.blocks, "share": self.share.to_dict()}
 
-def answered(curator: Curator, asking: Asking[T]) -> tuple[list[Measurement], T]:
-    """Put every request to the curator and hand its answer back: all noisy sums, and what was found at the end."""
+
+Ask = Callable[[Request, Curator], Any]
+
+
+def answered(curator: Curator, asking: Asking[T], ask: Ask = Request.ask) -> tuple[list[Measurement], T]:
+    """Put every request to the curator and hand its answer back: all noisy sums, and what was found at the end.
+
+    ``ask`` may have an answer of its own, that of a run which was stopped.
+    """
     measured: list[Measurement] = []
     answer: Any = None
     while True:
@@ -115,6 +140,6 @@ def answered(curator: Curator, asking: Asking[T]) -> tuple[list[Measurement], T]
             request = asking.send(answer)
         except StopIteration as end:
             return measured, end.value
-        answer = request.ask(curator)
+        answer = ask(request, curator)
         if isinstance(answer, Measurements):
             measured.extend(answer)
