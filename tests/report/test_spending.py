@@ -235,6 +235,19 @@ def test_entries_say_where_they_belong():
     )
 
 
+def test_gaussian_steps_share_out_what_was_paid_for_them_together():
+    half = ApproxDP("1/2", "5e-7")
+    with curator_of(APPROXIMATE) as curator:
+        within = curator.in_sequence()
+        within.size(PureDP("1/2"))
+        steps = within.in_gaussian(half)
+        for share in half.to_gaussian().split([1, 3]):
+            steps.measure(tables(("a",)), share)
+        found = portions(curator.statement())
+    assert [p.what for p in found] == ["the number of records", "2 × table of a"]
+    assert [p.part for p in found] == pytest.approx([0.5, 0.5])
+
+
 def test_many_small_shares_of_an_approximate_budget_stay_within_it():
     """Their ε add up to more than the whole: they compose in zCDP."""
     with curator_of(APPROXIMATE) as curator:

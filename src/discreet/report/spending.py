@@ -18,7 +18,8 @@ from ..privacy.budget import ApproxDP, Budget, PureDP, part_of
 
 NUMBER = "number of records"
 _OF_SOME_RECORDS = ("partition", "subsample")
-_MADE_BY = {"sequence": ("in sequence",), "block or sample": _OF_SOME_RECORDS}
+_SHARED_OUT = ("in sequence", "Gaussian steps")
+_MADE_BY = {"sequence": _SHARED_OUT[:1], "Gaussian steps": _SHARED_OUT[1:], "block or sample": _OF_SOME_RECORDS}
 """By where an entry belongs, the entries that make such a place."""
 
 
@@ -60,6 +61,11 @@ class _Entry:
         return words, words
 
     @property
+    def is_shared_out(self) -> bool:
+        """Whether it is nothing in itself: what is inside of it shares it out."""
+        return self.query in _SHARED_OUT and bool(self.inside)
+
+    @property
     def question(self) -> tuple[Any, ...]:
         """What entries that are alike have in common; one with others inside is like no other."""
         return (self.noun, self.parts) if not self.inside else (id(self),)
@@ -82,9 +88,9 @@ def portions(card: Mapping[str, Any], measurements: Measurements | None = None) 
     labels = [m.label for m in measurements or () if m.origin == "release"]
     tables = {m.label: m for m in measurements or () if m.origin == "release" and labels.count(m.label) == 1}
     out: list[Portion] = []
-    paid = list(_paid(_tree(card.get("steps", ()))))
-    parts = _parts([entry.share for entry in paid], whole)
-    for alike in _by_step(paid):
+    top = _tree(card.get("steps", ()))
+    parts = _parts(top, whole)
+    for alike in _by_step(_paid(top)):
         own = [parts.pop(0) for _ in alike]
         apart = [_apart(entry, part, tables) for entry, part in zip(alike, own, strict=True)]
         out += itertools.chain.from_iterable(apart) if all(apart) else [Portion(_label(alike), sum(own))]
@@ -92,13 +98,17 @@ def portions(card: Mapping[str, Any], measurements: Measurements | None = None) 
     return [*out, Portion("not used", left)] if left > 0.005 else out
 
 
-def _parts(shares: Sequence[Budget], whole: Budget) -> list[float]:
-    """What part of the whole each share is. Many small ε may add up to more than an (ε, δ) that holds them all, because
-    they compose in zCDP: then parts are of the ρ within it."""
+def _parts(entries: Sequence[_Entry], whole: Budget) -> list[float]:
+    """What part of the whole each entry of :func:`_paid` is. Many small ε may add up to more than an (ε, δ) that holds
+    them all, because they compose in zCDP: then parts are of the ρ within it."""
+    shares = [entry.share for entry in entries]
     parts = [part_of(share, whole) for share in shares]
     if sum(parts) > 1:
         parts = [part_of(s.to_zcdp() if isinstance(s, PureDP | ApproxDP) else s, whole) for s in shares]
-    return [float(part) for part in parts]
+    out: list[float] = []
+    for entry, part in zip(entries, parts, strict=True):
+        out += [float(part) * p for p in _parts(entry.inside, entry.share)] if entry.is_shared_out else [float(part)]
+    return out
 
 
 def _apart(entry: _Entry, part: float, tables: Mapping[str, Measurement]) -> list[Portion]:
@@ -159,7 +169,7 @@ def _paid(entries: Iterable[_Entry]) -> Iterator[_Entry]:
     """Entries whose shares add up. Shares within a sequence do, so they stand for it; what was asked of a block or a
     sample has a price of its own and does not."""
     for entry in entries:
-        if entry.query == "in sequence" and entry.inside:
+        if entry.is_shared_out:
             yield from _paid(entry.inside)
         else:
             yield entry
