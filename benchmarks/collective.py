@@ -26,7 +26,7 @@ from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.models import generators
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.uncertainty import coverage, noise_intervals
+from discreet.release.uncertainty import coverage, noise_intervals
 
 Row = dict[str, Any]
 Results = list[dict[str, float]]

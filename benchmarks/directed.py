@@ -34,7 +34,7 @@ from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
-from discreet.uncertainty import noise_intervals
+from discreet.release.uncertainty import noise_intervals
 
 Row = dict[str, Any]
 KL_TARGETS = {"asia": 0.003, "sachs": 0.035, "child": 0.075, "alarm": 0.32}

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "noise":            (["privacy.mechanisms"],                  ["privacy", "audit"], {}),
     "curator":          (["privacy.curator"],                     ["privacy", "audit", "cli", "estimators",
                                                                    "learn", "papers", "spec", "report",
-                                                                   "research"], {}),
+                                                                   "release"], {}),
     "opendp":           (["opendp"],                              ["privacy"], {}),
     "frames":           (["narwhals", "pandas", "polars", "pyarrow", "pyspark", "duckdb"],
                                                                   ["tables", "encoding", "frames", "models",
@@ -60,7 +60,7 @@ ONE_WAY = [
     "files", "networks",  # from files to models
     "measurement", "schema", "tables", "privacy",
     "learn", "papers", "spec", "forecasts",
-    "uncertainty", "research", "release",
+    "release",
     "audit", "report", "estimators", "demo", "cli",
 ]  # fmt: skip
 

@@ -20,7 +20,7 @@ from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
-from discreet.research import ResearchCurator
+from discreet.release.research import ResearchCurator
 from discreet.spec import METHODS, Recipe, default_recipe, learn, network_recipe
 from discreet.tables.encode import encode
 

@@ -23,7 +23,7 @@ from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
-from discreet.uncertainty import (
+from discreet.release.uncertainty import (
     Interval,
     NoiseIntervals,
     Survival,

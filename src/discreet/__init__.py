@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from .privacy.query import Marginals as Marginals
     from .privacy.unit import PrivacyUnit as PrivacyUnit
     from .release import Release as Release
+    from .release.uncertainty import noise_intervals as noise_intervals
     from .schema import load_schema as load_schema
     from .schema import save_schema as save_schema
     from .spec import Recipe as Recipe
     from .spec import learn as learn
     from .tables.encode import encode as encode
     from .tables.open import open_table as open_table
-    from .uncertainty import noise_intervals as noise_intervals
 
 _HOMES = {
     "domain": ("Attribute", "Domain"),
@@ -86,7 +86,7 @@ _HOMES = {
     "schema": ("load_schema", "save_schema"),
     "tables.encode": ("encode",),
     "tables.open": ("open_table",),
-    "uncertainty": ("noise_intervals",),
+    "release.uncertainty": ("noise_intervals",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -246,7 +246,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | 
 
 def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
     """Seeded noise. It protects nobody, so nothing of it is saved, charged or called a release."""
-    from ..research import ResearchCurator
+    from ..release.research import ResearchCurator
     from ..spec import learn
 
     choices = prepared.choices

@@ -16,7 +16,7 @@ from .failures import WrongUse
 if TYPE_CHECKING:
     from ..models.answer import Answer, Assignment
     from ..release import Release
-    from ..uncertainty import Interval, NoiseIntervals, Survival
+    from ..release.uncertainty import Interval, NoiseIntervals, Survival
 
     Asked = Answer | Assignment | Interval | Survival
 
@@ -193,7 +193,7 @@ def affordable_draws(release: Release) -> int | None:
 
 
 def _say_answer(found: Asked) -> None:
-    from ..uncertainty import Interval, Survival
+    from ..release.uncertainty import Interval, Survival
 
     if isinstance(found, Survival):
         say(str(found.assignment))
@@ -215,7 +215,7 @@ def _say_answer(found: Asked) -> None:
 
 
 def _answer_json(found: Asked) -> dict[str, Any]:
-    from ..uncertainty import Interval, Survival
+    from ..release.uncertainty import Interval, Survival
 
     if isinstance(found, Survival):
         return {**found.assignment.to_dict(), "survival": found.survival, "note": found.note}

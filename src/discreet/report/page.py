@@ -18,7 +18,7 @@ from ..learn.zeros import impossible_cells
 from ..measurement import Measurements
 from ..models.base import Model
 from ..privacy.budget import Budget
-from ..uncertainty import Interval, NoiseIntervals, digits
+from ..release.uncertainty import Interval, NoiseIntervals, digits
 from . import words
 from .drawing import graph_svg
 from .spending import merged, portions

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
-from .files import load_parts
-from .io.limits import DEFAULT_LIMITS, Limits
-from .io.native import save_model
-from .io.reading import shown
-from .measurement import Measurements
-from .models.base import Model
-from .models.records import RandomState
-from .spec import Learned, Recipe, plain
+from ..errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
+from ..files import load_parts
+from ..io.limits import DEFAULT_LIMITS, Limits
+from ..io.native import save_model
+from ..io.reading import shown
+from ..measurement import Measurements
+from ..models.base import Model
+from ..models.records import RandomState
+from ..spec import Learned, Recipe, plain
 from .uncertainty import NoiseIntervals, noise_intervals
 
 DRAWS = 40
@@ -86,7 +86,7 @@ class Release:
 
     def intervals(self, level: float = 0.9, draws: int = DRAWS, random_state: RandomState = 0) -> NoiseIntervals:
         """How far the noise can have moved the model's answers. With a graph that was found privately they are for
-        this graph; see :mod:`discreet.uncertainty` for what they cover."""
+        this graph; see :mod:`discreet.release.uncertainty` for what they cover."""
         recipe, kept = self._needed()
         expected = getattr(recipe.learner(), "expected", None)  # of learners whose sums are no contingency tables
         sums = None if expected is None else expected(kept)

@@ -28,17 +28,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from . import language
-from .arguments import shortened
-from .errors import DiscreetError, EvidenceError, InputError
-from .frames import frame_of, free_name
-from .learn.consistency import consistent, estimated_total
-from .learn.projection import project_table
-from .measurement import Measurement, Measurements, Noise
-from .models.answer import Answer, Assignment
-from .models.base import Model
-from .models.records import RandomState
-from .progress import track
+from .. import language
+from ..arguments import shortened
+from ..errors import DiscreetError, EvidenceError, InputError
+from ..frames import frame_of, free_name
+from ..learn.consistency import consistent, estimated_total
+from ..learn.projection import project_table
+from ..measurement import Measurement, Measurements, Noise
+from ..models.answer import Answer, Assignment
+from ..models.base import Model
+from ..models.records import RandomState
+from ..progress import track
 
 Array = NDArray[np.float64]
 Refit = Callable[[Measurements], Model]
