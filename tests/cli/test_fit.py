@@ -17,7 +17,7 @@ from discreet.models import BayesianNetwork, MarkovRandomField
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release
 from discreet.report.card import FIELDS
-from discreet.spec import Recipe
+from discreet.spec import Spec
 
 FIT = ("fit", "data.csv", "--schema", "schema.toml")
 ARROWS = "smoke -> city; age, smoke -> city"
@@ -278,8 +278,8 @@ def test_answers_come_with_the_noise(model, discreet):
 
 def test_questions_of_one_call_share_their_refits(model, discreet, monkeypatch):
     calls = []
-    estimate = Recipe.estimate
-    monkeypatch.setattr(Recipe, "estimate", lambda *a, **k: calls.append(1) or estimate(*a, **k))
+    estimate = Spec.estimate
+    monkeypatch.setattr(Spec, "estimate", lambda *a, **k: calls.append(1) or estimate(*a, **k))
     counts = []
     for questions in (["P(city)"], ["P(city)", "P(smoke | city=north)", "MAP(age)", "P(age)"]):
         calls.clear()

@@ -109,7 +109,7 @@ WRONG = {
     "no such file": ([*STABLE, "--ledger", "none.db"], 4, "there is no ledger"),
     "another notion": (["--rho", "1", "--ledger", "approx.db"], 3, "this ledger is"),
     "too little left": (["--epsilon", "9", "--delta", "1e-6", "--ledger", "approx.db"], 3, "does not suffice"),
-    "a size of nobody": ([*STABLE, "--public-size", "0"], 2, "--public-size is a whole number"),
+    "a size of nobody": ([*STABLE, "--public-size", "0"], 2, "public_size is a whole number"),
     "no such engine": ([*STABLE, "--engine", "steam"], 2, "--engine is one of"),
     "no json": ([*STABLE, "-o", "graph.txt"], 2, "saved as a .json file"),
 }

@@ -225,11 +225,17 @@ def test_exact_search_is_marked_exact() -> None:
 def test_the_plan_of_a_search_says_what_can_be_known() -> None:
     domain = networks.load("asia").domain
     plan = SearchedNetwork().plan(domain, PrivacyUnit(), PureDP(1))
-    assert [t.label for t in plan.tables] == ["number of records"]
+    later = ["7 private selections of a column and its parents", "tables of the graph that is found"]
+    assert [t.label for t in plan.tables] == ["number of records", *later]
+    assert [t.share for t in plan.tables] == pytest.approx([0.02, 0.3, 0.68])
     assert plan.tables[0].noise.scale == pytest.approx(50)  # two hundredths of ε = 1
-    assert "7 private selections" in str(plan) and "0.68" in str(plan)
-    known = SearchedNetwork(approximate_size=1000).plan(domain, PrivacyUnit(), ZCDP(0.1))
-    assert not known.tables and "0.07" in str(known)
+    assert [t.cells for t in plan.tables] == [1, 0, 0]  # which tables is not known before
+    for known in (
+        SearchedNetwork(approximate_size=1000).plan(domain, PrivacyUnit(), ZCDP(0.1)),
+        SearchedNetwork().plan(domain, PrivacyUnit(), ZCDP(0.1), public_size=1000),
+    ):
+        assert [t.label for t in known.tables] == later
+        assert [t.share for t in known.tables] == pytest.approx([0.3, 0.7])
 
 
 @pytest.mark.parametrize("text", ["lung <- smoke", "smoke - lung", "smoke\nlung", "nonsense here\nsmoke -> lung"])

@@ -13,18 +13,23 @@ from discreet.errors import CostError, InputError
 from discreet.inference.best_record import Best
 from discreet.learn.query_release import (
     AnnealedSearch,
+    GaussianAnswers,
     IntegerProgram,
+    MultiplicativeWeights,
     Parities,
+    PerturbedLeader,
     Tables,
-    release_gaussian,
-    release_multiplicative_weights,
-    release_perturbed_leader,
 )
+from discreet.learn.transcript import Transcript
+from discreet.measurement import Measurements
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.mechanisms import SecureGateway
 from discreet.privacy.queries.parities import ParitySums, all_monomials
 from discreet.privacy.queries.residuals import SignedResiduals
+from discreet.privacy.query import Marginals
+from discreet.privacy.requests import answered
 from discreet.privacy.unit import PrivacyUnit
 
 MIXED = Domain.of({"a": 2, "b": 3, "c": 2})
@@ -35,11 +40,11 @@ WORKLOADS = {
 }
 
 
-def leader(curator, workload, **options):
-    return release_perturbed_leader(curator, workload, **{"rounds": 4, "samples": 3, "random_state": 1, **options})
+def leader(workload, **options):
+    return PerturbedLeader(workload, **{"rounds": 4, "samples": 3, "random_state": 1, **options})
 
 
-METHODS = {"gaussian": release_gaussian, "weights": release_multiplicative_weights, "leader": leader}
+METHODS = {"gaussian": GaussianAnswers, "weights": MultiplicativeWeights, "leader": leader}
 
 
 def exact_answers(table, workload, n):
@@ -65,9 +70,7 @@ def test_a_workload_agrees_with_itself(kind):
 
 
 @pytest.mark.parametrize("kind", ["parities", "tables"])
-@pytest.mark.parametrize(
-    ("method", "error"), [(release_gaussian, 0.03), (release_multiplicative_weights, 0.04), (leader, 0.2)]
-)
+@pytest.mark.parametrize(("method", "error"), [(GaussianAnswers, 0.03), (MultiplicativeWeights, 0.04), (leader, 0.2)])
 def test_answers_are_close(method, error, kind):
     """Far beyond what noise does at this size: 0.03 is more than eight standard deviations of the Gaussian answers."""
     model = generators.ising(6, generators.matching(6), weight=0.5)
@@ -77,7 +80,7 @@ def test_answers_are_close(method, error, kind):
         Parities(domain, all_monomials(domain, 3)) if kind == "parities" else Tables(domain, combinations(domain, 2))
     )
     options = {"rounds": 100, "samples": 100} if method is leader else {}
-    released = method(Curator(table, None, ZCDP(0.5)), workload, **options)
+    released = method(workload, **options).fit(Curator(table, None, ZCDP(0.5)))
     assert np.abs(released.answers - exact_answers(table, workload, 20_000)).max() < error
     assert released.card["origin"] == "release"
     if kind == "tables":
@@ -89,7 +92,7 @@ def test_multiplicative_weights_without_noise_answer_everything():
     model = generators.ising(5, generators.chain(5), weight=0.5)
     table = sampled(model, 5000, 1)
     workload = Parities(model.domain, all_monomials(model.domain, 2))
-    released = release_multiplicative_weights(ExactCurator(table), workload, rounds=len(workload))
+    released = MultiplicativeWeights(workload, rounds=len(workload)).fit(ExactCurator(table))
     assert np.abs(released.answers - exact_answers(table, workload, 5000)).max() < 0.01
     assert released.card["origin"] == "exact"
 
@@ -100,7 +103,8 @@ def test_the_leader_goes_by_any_oracle(oracle, perturbation):
     model = generators.ising(6, generators.matching(6), weight=0.7)
     table = sampled(model, 5000, 1)
     workload = Parities(model.domain, all_monomials(model.domain, 2))
-    released = leader(Curator(table, None, ZCDP(1)), workload, oracle=oracle, perturbation=perturbation, rounds=6)
+    learner = leader(workload, oracle=oracle, perturbation=perturbation, rounds=6)
+    released = learner.fit(Curator(table, None, ZCDP(1)))
     assert released.records.shape == (18, 6) and np.abs(released.answers).max() <= 1
     assert released.gap == 0 if isinstance(oracle, IntegerProgram) else math.isnan(released.gap)
     assert np.allclose(workload.answers_on(released.records), released.answers)
@@ -108,21 +112,93 @@ def test_the_leader_goes_by_any_oracle(oracle, perturbation):
 
 def test_kind_refusals_before_anything_is_spent():
     wide = Domain.of({f"x{i}": 2 for i in range(20)})
-    curator = Curator(table_of(np.zeros((1, 20), dtype=int), wide), None, ZCDP(1))
     workload = Parities(wide, [("x0",)])
     with pytest.raises(CostError, match="20 columns"):
-        release_multiplicative_weights(curator, workload)
+        MultiplicativeWeights(workload)
     for options in ({"perturbation": "none"}, {"rounds": 0}, {"samples": 0}, {"scale": -1.0}):
         with pytest.raises(InputError, match=next(iter(options))):
-            release_perturbed_leader(curator, workload, **options)
-    with pytest.raises(InputError, match="between 1 and"):
-        release_multiplicative_weights(Curator(table_of(np.zeros((1, 3), dtype=int), BINARY), None, ZCDP(1)),
-                                       WORKLOADS["parities"], rounds=7)  # fmt: skip
-    assert curator.spent is None or curator.remaining == curator.budget
+            PerturbedLeader(workload, **options)
+    for rounds in (0, 7, 1.5):
+        with pytest.raises(InputError, match="between 1 and"):
+            MultiplicativeWeights(WORKLOADS["parities"], rounds=rounds)
+    curator = Curator(table_of(np.zeros((1, 3), dtype=int), BINARY), None, ZCDP(1))
+    for method in METHODS.values():
+        with pytest.raises(InputError, match="column 'b'"):
+            method(WORKLOADS["tables"]).fit(curator)  # where b has three levels
+        with pytest.raises(InputError, match="measure did not make them"):
+            method(WORKLOADS["parities"]).estimate(curator.measure(Marginals(BINARY, [()]), ZCDP(0.1)))
+    assert len(curator.steps) == len(METHODS)  # the three noisy counts of this test, and nothing else
     with pytest.raises(InputError, match="two levels"):
         Parities(MIXED, [("a",)])
     with pytest.raises(InputError, match="at least one"):
         Tables(MIXED, [()])
+
+
+# -- shown, run, recorded ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [None, 300], ids=["private size", "public size"])
+@pytest.mark.parametrize("kind", WORKLOADS)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_what_is_planned_is_what_is_recorded(budget, method, kind, size):
+    learner, domain, budget = METHODS[method](WORKLOADS[kind]), WORKLOADS[kind].domain, BUDGETS[budget]
+    rows = table_of(np.random.default_rng(0).integers(0, 2, (300, 3)), domain)
+    curator = Curator(rows, None, budget, public_size=size)
+    plan = learner.plan(domain, curator.unit, budget, public_size=size)
+    assert math.isclose(sum(t.share for t in plan.tables), 1.0) and ("number of records" in str(plan)) == (size is None)
+    measured = learner.measure(curator)
+    assert list(dict.fromkeys(entry["step"] for entry in curator.steps)) == [step.name for step in plan.steps]
+    released = learner.estimate(measured)
+    assert released.card["steps"] == list(curator.steps) and len(released.answers) == len(WORKLOADS[kind])
+    planned = {word for t in plan.tables for then in t.how.split(", then ") for word in then.split(" or ")}
+    assert {step["noise"].replace("exponential", "exponential mechanism") for step in curator.steps} <= planned
+    if learner.refits:
+        again = learner.estimate(Measurements(list(measured), measured.release))
+        assert np.array_equal(again.answers, released.answers)
+
+
+def test_the_number_of_selections_is_shown_where_it_is_known():
+    unit, workload = PrivacyUnit(), WORKLOADS["parities"]
+    assert "20 to 200 selections" in str(PerturbedLeader(workload).plan(BINARY, unit, ZCDP(0.5)))
+    public = PerturbedLeader(workload)
+    procedure = public.prepare(BINARY, unit, ZCDP(0.5), public_size=300)
+    curator = Curator(table_of(np.zeros((300, 3), dtype=int), BINARY), None, ZCDP(0.5), public_size=300)
+    rounds = public.fit(curator).facts["rounds"]
+    assert procedure.steps[-1].name == f"{rounds} selections of a query" and len(curator.steps) == rounds
+
+
+class NoDraws(SecureGateway):
+    """Whoever asks for noise has asked a question twice."""
+
+    add_noise = select = None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_that_was_written_down_is_not_asked_again(method, tmp_path):
+    """Also where the data player draws records: its random numbers are a function of ``random_state``."""
+    rows = table_of(np.random.default_rng(0).integers(0, 2, (300, 3)), BINARY)
+    learner = (PerturbedLeader if method == "leader" else METHODS[method])(WORKLOADS["parities"])
+    found = []
+    for gateway in (SecureGateway(), NoDraws()):
+        curator = Curator(rows, None, ZCDP(0.1), gateway=gateway)
+        run = learner.prepare(BINARY, curator.unit, ZCDP(0.1)).run(curator, Transcript(tmp_path / "answers"))
+        found.append(learner.estimate(run).answers)
+    assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("size", [None, 2000], ids=["private size", "public size"])
+@pytest.mark.parametrize("method", METHODS)
+def test_another_learner_can_ask(method, size):
+    """``asks`` within a share, as a part of a larger procedure: it costs no more, and gives such answers."""
+    model = generators.ising(3, [(0, 1)], weight=0.5)
+    curator = Curator(sampled(model, 2000, 1), None, ZCDP(2))
+    workload = Parities(model.domain, all_monomials(model.domain, 2))
+    with curator.step("parities", ZCDP(1)):
+        _, released = answered(curator, METHODS[method](workload).asks(ZCDP(1), size))
+    assert len(released.answers) == len(workload) and not released.card and curator.spent <= ZCDP(1)
+    counts = [entry for entry in curator.steps if entry.get("parts") == ["number of records"]]
+    assert len(counts) == (size is None)
 
 
 # -- privacy -----------------------------------------------------------------------------------------------------------
@@ -148,8 +224,8 @@ def test_signed_residuals_move_as_declared(kind, unit):
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
 def test_release_audit(unit, budget, method, kind):
-    run = lambda c: METHODS[method](c, WORKLOADS[kind])  # noqa: E731
-    assert not failures(audit_replay(run, WORKLOADS[kind].domain, UNITS[unit], BUDGETS[budget], count=8))
+    learner = METHODS[method](WORKLOADS[kind])
+    assert not failures(audit_replay(learner.fit, WORKLOADS[kind].domain, UNITS[unit], BUDGETS[budget], count=8))
 
 
 class Worst:
@@ -174,7 +250,7 @@ def test_exact_divergence_of_tiny_games(budget, relation, oracle):
 
     def game(curator):
         curator.public_size = 2  # so that nothing but the selections is paid for
-        return leader(curator, workload, rounds=2, samples=2, oracle=oracle).records
+        return leader(workload, rounds=2, samples=2, oracle=oracle).fit(curator).records
 
     assert compare(game, unit, budget, (0, 1, 2)) >= 10
 
@@ -186,7 +262,7 @@ def test_exact_divergence_of_tiny_weights(relation):
 
     def weights(curator):
         curator.public_size = 1
-        return release_multiplicative_weights(curator, workload, rounds=2).answers
+        return MultiplicativeWeights(workload, rounds=2).fit(curator).answers
 
     assert compare(weights, PrivacyUnit(relation=relation), ZCDP(0.4), (0, 1)) >= 4
 
@@ -221,13 +297,14 @@ def neighbours(left, right, relation):
 def test_half_the_sensitivity_is_caught(monkeypatch):
     honest = SignedResiduals.linf
     monkeypatch.setattr(SignedResiduals, "linf", lambda self, unit: max(honest(self, unit) // 2, 1))
-    run = lambda c: leader(c, WORKLOADS["parities"])  # noqa: E731
-    assert failures(audit_replay(run, BINARY, UNITS["replace-one"], BUDGETS["zcdp"], count=20))
+    assert failures(
+        audit_replay(leader(WORKLOADS["parities"]).fit, BINARY, UNITS["replace-one"], BUDGETS["zcdp"], count=20)
+    )
     with pytest.raises(AssertionError):
 
         def game(curator):
             curator.public_size = 2
-            return leader(curator, Parities(TWO, all_monomials(TWO, 2)), rounds=2, samples=2).records
+            return leader(Parities(TWO, all_monomials(TWO, 2)), rounds=2, samples=2).fit(curator).records
 
         compare(game, PrivacyUnit(relation="replace-one"), ZCDP(0.4), (1, 2))
 
@@ -247,7 +324,7 @@ def test_an_oracle_that_saw_the_rows_is_caught():
     """Answers read off the true records instead of the synthetic ones."""
 
     def careless(curator):
-        released = leader(curator, WORKLOADS["parities"])
+        released = leader(WORKLOADS["parities"]).fit(curator)
         sums = curator._rows.sum(WORKLOADS["parities"].query)[0]
         return released.answers + 1e-9 * sums
 
@@ -258,9 +335,9 @@ def test_selecting_for_free_is_caught():
     """A selection that is measured but was paid as if the score did not move."""
 
     def careless(curator):
-        released = release_multiplicative_weights(curator, WORKLOADS["parities"], rounds=2)
+        released = MultiplicativeWeights(WORKLOADS["parities"], rounds=2).fit(curator)
         curator._accountant.spending = type(curator._accountant.spending)()
-        return released.answers, release_gaussian(curator, WORKLOADS["parities"], curator.budget).answers
+        return released.answers, GaussianAnswers(WORKLOADS["parities"]).fit(curator, curator.budget).answers
 
     assert failures(audit_replay(careless, BINARY, UNITS["add-remove"], BUDGETS["zcdp"], count=6))
 
@@ -269,5 +346,8 @@ def test_understated_parity_sums_are_caught(monkeypatch):
     from discreet.privacy.unit import Sensitivity
 
     monkeypatch.setattr(ParitySums, "row_sensitivity", lambda self, relation: (Sensitivity(1, 1, 1, 1),))
-    run = lambda c: release_gaussian(c, WORKLOADS["parities"])  # noqa: E731
-    assert failures(audit_replay(run, BINARY, UNITS["replace-one"], BUDGETS["zcdp"], count=10))
+    assert failures(
+        audit_replay(
+            GaussianAnswers(WORKLOADS["parities"]).fit, BINARY, UNITS["replace-one"], BUDGETS["zcdp"], count=10
+        )
+    )

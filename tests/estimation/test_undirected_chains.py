@@ -103,7 +103,8 @@ def test_sensitivities_are_stated_for_persons() -> None:
     plan = ChainLearner().plan(domain, PrivacyUnit("who", max_rows=7), PureDP(1))
     assert plan.tables[0].noise.scale == pytest.approx(7)
     scaled = ChainLearner("scale").plan(domain, PrivacyUnit("who", max_rows=7), PureDP(1))
-    assert scaled.tables[0].noise.scale == pytest.approx(1)
+    assert scaled.tables[0].noise.scale == pytest.approx(UNITS)  # one person, in units of the grid
+    assert scaled.tables[0].standard_deviation == pytest.approx(2**0.5)
 
 
 # -- audits ----------------------------------------------------------------------------------------------------------

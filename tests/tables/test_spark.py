@@ -16,16 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
+from discreet.learn.spins.ising_learner import IsingLearner
 from engines import KEY, all_cells, mixed_domain, mixed_rows, same_sums, write_parquet
 
-from discreet import Curator, Marginals, NoiseAwareField, OptimalNetwork, PrivacyUnit, PureDP, encode, open_table
+from discreet import Curator, Marginals, PrivacyUnit, PureDP, encode, open_table
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import EngineError, InputError
+from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.learn.regressions.logistic import LogisticLearner
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
-from discreet.learn.spins.ising_learner import IsingLearner
 from discreet.papers.two_stage import TwoStageNetwork
 from discreet.privacy.budget import ZCDP
 from discreet.progress import listening

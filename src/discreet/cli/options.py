@@ -71,7 +71,7 @@ OptionalRelation = Annotated[
 ]
 Family = Annotated[
     str | None,
-    typer.Option("--family", metavar="network|field|ising|pairwise|binary", help="What kind of model to learn."),
+    typer.Option("--family", metavar="network|field|spin", help="What kind of model to learn."),
 ]
 Method = Annotated[
     str | None,
@@ -143,7 +143,7 @@ def budget_from(epsilon: str | None, delta: str | None, rho: str | None) -> Budg
         raise WrongUse(str(error)) from None
 
 
-def check_noise(noise: str, budget: Budget) -> None:
+def check_noise(noise: str, budget: Budget, way: str = "--noise laplace") -> None:
     """Whether this kind of noise exists under this kind of budget; said in options, not in Python."""
     from ..privacy.budget import PureDP
 
@@ -152,7 +152,7 @@ def check_noise(noise: str, budget: Budget) -> None:
     if noise == "gaussian" and isinstance(budget, PureDP):
         raise BudgetError(
             "Gaussian noise is not pure ε-DP: add --delta 1e-6 to --epsilon, or give --rho instead of it, or take "
-            "--noise laplace"
+            f"{way}"
         )
 
 

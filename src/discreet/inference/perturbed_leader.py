@@ -16,7 +16,7 @@ Perturbation = Literal["separator", "exponential"]
 
 
 @dataclass
-class PerturbedLeader:
+class DataPlayer:
     """``samples`` records a round, each for a fresh perturbation of scale ``scale``."""
 
     terms: Terms

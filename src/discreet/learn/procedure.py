@@ -34,7 +34,7 @@ from ..privacy.budget import Budget, exact, part_of
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
-from ..privacy.requests import Asking, Measure, Request, answered
+from ..privacy.requests import Asking, Measure, answered, put
 from ..privacy.unit import PrivacyUnit
 from . import planned
 from .checks import check_curator, checked_size
@@ -87,6 +87,7 @@ class Whole:
                 noise_of(call),
                 why,
                 name="" if p.clique is not None else name if len(calls) == 1 else p.label,
+                grid=p.grid,
             )
             for p, portion, call in zip(query.parts, portions, calls, strict=True)
         )
@@ -158,7 +159,7 @@ class Procedure:
                 )
             transcript.begin(curator, self.to_dict())
         curator.check_share(self.budget)
-        ask = Request.ask if transcript is None else transcript.ask
+        ask = put if transcript is None else transcript.ask
         kept: list[Measurement] = list(self.given)
         found: dict[str, Any] = {}
         asked = curator
@@ -223,7 +224,7 @@ class Procedure:
 
     def curve(self, amounts: Sequence[float] | None = None) -> ErrorCurve:
         """Expected error at other totals (ε, or ρ): ``print(plan.curve())``, ``plan.curve([0.5, 1, 2]).plot()``."""
-        known = [(t.cells, t.noise) for t in self.tables if t.cells]
+        known = [(t.cells * float(t.grid), t.noise) for t in self.tables if t.cells]
         return error_curve(known, self.budget, self.approximate_size, amounts)
 
     def to_dict(self) -> dict[str, Any]:

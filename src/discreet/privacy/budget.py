@@ -77,7 +77,7 @@ class Budget(ABC):
 
 @dataclass(frozen=True, init=False)
 class PureDP(Budget):
-    """ε-differential privacy: no output becomes more than e^ε times likelier through any one unit."""
+    """ε-differential privacy: no output becomes more than e^ε times likelier through any one unit. ``PureDP(1)``."""
 
     epsilon: Fraction
     notion = "pure"
@@ -109,7 +109,8 @@ class PureDP(Budget):
 
 @dataclass(frozen=True, init=False)
 class ZCDP(Budget):
-    """ρ-zero-concentrated differential privacy [BS16]: Rényi divergence of order α at most ρα, for every α > 1."""
+    """ρ-zero-concentrated differential privacy [BS16]: Rényi divergence of order α at most ρα, for every α > 1.
+    ``ZCDP(0.1)``."""
 
     rho: Fraction
     notion = "zcdp"
@@ -146,7 +147,7 @@ class ZCDP(Budget):
 
 @dataclass(frozen=True, init=False)
 class ApproxDP(Budget):
-    """(ε, δ)-differential privacy: as ε-DP, but for events of probability δ."""
+    """(ε, δ)-differential privacy: as ε-DP, but for events of probability δ. ``ApproxDP(1, 1e-6)``."""
 
     epsilon: Fraction
     delta: Fraction

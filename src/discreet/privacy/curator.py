@@ -45,7 +45,10 @@ class Selection:
 class Curator(Account):
     """Holds a table and a budget; answers queries with noise, and refuses when the budget is gone.
 
-    Use it as a context manager, or call :meth:`close`: what was not used goes back to the ledger.
+    Use it as a context manager, or call :meth:`close`: what was not used goes back to the ledger::
+
+        with Curator(encode(rows, domain), PrivacyUnit(), PureDP(1), Ledger.open("ledger.db")) as curator:
+            tables = curator.measure(Marginals(domain, [("age", "sex")]))
 
     Order of events in every answer: the request is checked, its cost is computed from public things, the budget is
     checked, the sum is taken, the charge is made durable, and only then noise is drawn.

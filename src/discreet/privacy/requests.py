@@ -128,7 +128,12 @@ class Poll(Request):
 Ask = Callable[[Request, Curator], Any]
 
 
-def answered(curator: Curator, asking: Asking[T], ask: Ask = Request.ask) -> tuple[list[Measurement], T]:
+def put(request: Request, curator: Curator) -> Any:
+    """Ask the curator, as each kind of request does (``Request.ask`` itself would be that of none)."""
+    return request.ask(curator)
+
+
+def answered(curator: Curator, asking: Asking[T], ask: Ask = put) -> tuple[list[Measurement], T]:
     """Put every request to the curator and hand its answer back: all noisy sums, and what was found at the end.
 
     ``ask`` may have an answer of its own, that of a run which was stopped.

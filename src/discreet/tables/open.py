@@ -26,7 +26,7 @@ def open_table(
     memory_limit: int | str | None = None,
     threads: int | None = None,
 ) -> Table:
-    """The rows of files or of a Spark DataFrame under a domain, for a curator.
+    """The rows of files or of a Spark DataFrame under a domain, for a curator: ``open_table("rows.parquet", domain)``.
 
     Every engine gives the same sums from the same rows. (Spark reads *malformed* CSV in its own way: rows that are not
     UTF-8 count, and stray quotes end elsewhere. Convert such files to Parquet first.) Nothing is read yet but the names

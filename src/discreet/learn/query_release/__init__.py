@@ -1,24 +1,25 @@
-"""Query release: answers to many parities or contingency tables at once, each method usable alone.
+"""Query release: answers to many parities or contingency tables at once, each method usable alone or in a learner.
 
-:func:`release_gaussian` adds noise to every answer; :func:`release_multiplicative_weights` corrects a distribution over
-all records (few columns); :func:`release_perturbed_leader` makes synthetic records by FEM or sepFEM (many columns).
+:class:`GaussianAnswers` adds noise to every answer; :class:`MultiplicativeWeights` corrects a distribution over all
+records (few columns); :class:`PerturbedLeader` makes synthetic records by FEM or sepFEM (many columns).
 """
 
 from ...inference.best_record import AnnealedSearch, Enumeration, IntegerProgram
-from .additive import ReleasedAnswers, release_gaussian
-from .leader import release_perturbed_leader
-from .weights import release_multiplicative_weights
+from .answers import AnswersLearner, GaussianAnswers, ReleasedAnswers
+from .leader import PerturbedLeader
+from .weights import MultiplicativeWeights
 from .workload import Parities, Tables, Workload
 
 __all__ = [
     "AnnealedSearch",
+    "AnswersLearner",
     "Enumeration",
+    "GaussianAnswers",
     "IntegerProgram",
+    "MultiplicativeWeights",
     "Parities",
+    "PerturbedLeader",
     "ReleasedAnswers",
     "Tables",
     "Workload",
-    "release_gaussian",
-    "release_multiplicative_weights",
-    "release_perturbed_leader",
 ]

@@ -26,35 +26,27 @@ answers, no less private ones.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, counted
 from ...inference.best_record import AnnealedSearch, Enumeration, Oracle
-from ...inference.perturbed_leader import Perturbation, PerturbedLeader
+from ...inference.perturbed_leader import DataPlayer, Perturbation
 from ...privacy.budget import ZCDP, ApproxDP, Budget, PureDP
-from ...privacy.curator import Curator
 from ...privacy.queries.residuals import SignedResiduals
-from ..planned_sums import release_card
-from .additive import ReleasedAnswers, number_of_records
+from ...privacy.requests import Asking, Select
+from ..planned import selecting
+from ..procedure import Step, Whole
+from .answers import AnswersLearner, ReleasedAnswers
 from .workload import Workload
 
 LEAST_ROUNDS, MOST_ROUNDS = 20, 200
 SCALE = 3.0  # η: the best of 1, 3, 8 wherever we looked, and the top of the grid of [VTBSW20]
 
 
-def release_perturbed_leader(
-    curator: Curator,
-    workload: Workload,
-    budget: Budget | None = None,
-    *,
-    oracle: Oracle | None = None,
-    perturbation: Perturbation = "separator",
-    rounds: int | None = None,
-    samples: int = 100,
-    scale: float = SCALE,
-    random_state: int | None = None,
-) -> ReleasedAnswers:
+@dataclass(frozen=True)
+class PerturbedLeader(AnswersLearner):
     """Synthetic records by the game above, and the workload's answers on them.
 
     Guarantee: the budget's own (zCDP, (ε, δ), or pure by permute-and-flip), for the curator's unit, under add-remove
@@ -70,30 +62,51 @@ def release_perturbed_leader(
     random_state:
         Of the data player only. Noise that protects is never seeded.
     """
-    if perturbation not in ("separator", "exponential"):
-        raise InputError(f"perturbation must be 'separator' or 'exponential', got {perturbation!r}")
-    for name, value in (("rounds", rounds), ("samples", samples)):
-        if value is not None and (type(value) is not int or value < 1):
-            raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
-    if not 0 < scale < math.inf:
-        raise InputError(f"scale must be positive and finite, got {scale}")
-    size, n, rest = number_of_records(curator, budget)
-    if rounds is None:
-        rounds = choose_rounds(workload, n, rest)
-    if oracle is None:
-        oracle = Enumeration() if workload.cells <= Enumeration.most else AnnealedSearch()
-    player = PerturbedLeader(workload.terms, oracle, perturbation, scale, samples, random_state)
-    made = []
-    for share in rest.split([1] * rounds):
-        records = player.play()
-        made.append(records)
-        score = SignedResiduals(workload.query, n * workload.answers_on(records))
-        chosen = curator.select(score, share).indices[0]
-        player.ask_for(chosen % len(workload), 1 if chosen < len(workload) else -1)
-    everything = np.concatenate(made)
-    facts = {"rounds": rounds, "samples": samples, "scale": scale, "oracle": type(player.oracle).__name__}
-    card = release_card(curator.statement(), [size], method=f"perturbed leader, {perturbation}", **facts)
-    return ReleasedAnswers(workload.answers_on(everything), card, everything, player.gap, facts)
+
+    oracle: Oracle | None = None
+    perturbation: Perturbation = "separator"
+    rounds: int | None = None
+    samples: int = 100
+    scale: float = SCALE
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        if self.perturbation not in ("separator", "exponential"):
+            raise InputError(f"perturbation must be 'separator' or 'exponential', got {self.perturbation!r}")
+        for name, value in (("rounds", self.rounds), ("samples", self.samples)):
+            if value is not None and (type(value) is not int or value < 1):
+                raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
+        if not 0 < self.scale < math.inf:
+            raise InputError(f"scale must be positive and finite, got {self.scale}")
+
+    @property
+    def method(self) -> str:
+        return f"perturbed leader, {self.perturbation}"
+
+    def step(self, whole: Whole, share: Budget, public_size: int | None) -> Step:
+        name = f"{LEAST_ROUNDS} to {MOST_ROUNDS} selections of a query, by the noisy number of records"
+        if self.rounds is not None or public_size is not None:
+            name = f"{counted(self._rounds(public_size or 1, share), 'selection')} of a query"
+        return self._later(whole, share, name, selecting(share))
+
+    def answering(self, share: Budget, records: float) -> Asking[ReleasedAnswers]:
+        workload, rounds = self.workload, self._rounds(records, share)
+        small = workload.cells <= Enumeration.most
+        oracle = self.oracle or (Enumeration() if small else AnnealedSearch())
+        player = DataPlayer(workload.terms, oracle, self.perturbation, self.scale, self.samples, self.random_state)
+        made = []
+        for part in share.split([1] * rounds):
+            made.append(player.play())
+            score = SignedResiduals(workload.query, records * workload.answers_on(made[-1]))
+            selection = yield Select(part, score)
+            chosen = selection.indices[0]
+            player.ask_for(chosen % len(workload), 1 if chosen < len(workload) else -1)
+        everything = np.concatenate(made)
+        facts = {"rounds": rounds, "samples": self.samples, "scale": self.scale, "oracle": type(oracle).__name__}
+        return ReleasedAnswers(workload.answers_on(everything), {}, everything, player.gap, facts)
+
+    def _rounds(self, records: float, share: Budget) -> int:
+        return self.rounds or choose_rounds(self.workload, max(records, 1.0), share)
 
 
 def choose_rounds(workload: Workload, size: float, budget: Budget) -> int:

@@ -10,23 +10,24 @@ vector, which of them need an update; here the list is known, so the exponential
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, counted
 from ...privacy.budget import Budget
-from ...privacy.curator import Curator
-from ..planned_sums import release_card
-from .additive import ReleasedAnswers, number_of_records
+from ...privacy.requests import Asking, Measure, Select
+from ..planned import measuring, selecting
+from ..procedure import Step, Whole
+from .answers import AnswersLearner, ReleasedAnswers
 from .workload import Array, Workload, flat
 
 _REPLAYS = 30  # passes over what was measured: post-processing
 Measured = dict[int, tuple[Array, float]]
 
 
-def release_multiplicative_weights(
-    curator: Curator, workload: Workload, budget: Budget | None = None, *, rounds: int | None = None
-) -> ReleasedAnswers:
+@dataclass(frozen=True)
+class MultiplicativeWeights(AnswersLearner):
     """Each round privately selects the group (a parity, or a table) that the distribution answers worst, measures it,
     and reweights: exp(η·q(x)) with η in proportion to the error, going over all measurements several times.
 
@@ -35,28 +36,46 @@ def release_multiplicative_weights(
     L1 sensitivity, and one noisy measurement of that group, half of the round's share each; rounds compose adaptively,
     and the distribution is a function of what was released. Rounds default to a fifth of the groups, 4 to 40.
     """
-    workload.check_enumerable()
-    groups = len(workload.groups)
-    if rounds is None:
-        rounds = int(min(max(math.ceil(groups / 5), 4), 40, groups))
-    if not 1 <= rounds <= groups:
-        raise InputError(f"rounds must lie between 1 and the number of parities or tables, {groups}; got {rounds}")
-    size, n, rest = number_of_records(curator, budget)
-    log_weights = np.zeros(workload.cells)
-    measured: Measured = {}
-    sums = [size]
-    for share in rest.split([1] * rounds):
-        for_choice, for_sum = share.split([1, 1])
-        left = [g for g in range(groups) if g not in measured]
-        score = workload.worst_group(left, n * workload.answers_under(_distribution(log_weights)))
-        chosen = left[curator.select(score, for_choice).indices[0]]
-        noisy = curator.measure(workload.group_query(chosen), for_sum)
-        sums += noisy
-        target = np.clip(flat(noisy) / n, workload.least, 1.0)
-        measured[chosen] = (target, noisy[0].standard_deviation / n)
-        log_weights = _replay(workload, log_weights, measured)
-    card = release_card(curator.statement(), sums, method="multiplicative weights", rounds=rounds)
-    return ReleasedAnswers(workload.answers_under(_distribution(log_weights)), card, facts={"rounds": rounds})
+
+    rounds: int | None = None
+
+    def __post_init__(self) -> None:
+        self.workload.check_enumerable()
+        groups = len(self.workload.groups)
+        if self.rounds is not None and (type(self.rounds) is not int or not 1 <= self.rounds <= groups):
+            raise InputError(
+                f"rounds must lie between 1 and the number of parities or tables, {groups}; got {self.rounds}"
+            )
+
+    @property
+    def method(self) -> str:
+        return "multiplicative weights"
+
+    @property
+    def _rounds(self) -> int:
+        groups = len(self.workload.groups)
+        return self.rounds or int(min(max(math.ceil(groups / 5), 4), 40, groups))
+
+    def step(self, whole: Whole, share: Budget, public_size: int | None) -> Step:
+        name = f"{counted(self._rounds, 'round')}: what is answered worst, and its sums"
+        return self._later(whole, share, name, selecting(share), measuring(share))
+
+    def answering(self, share: Budget, records: float) -> Asking[ReleasedAnswers]:
+        workload = self.workload
+        log_weights = np.zeros(workload.cells)
+        measured: Measured = {}
+        for part in share.split([1] * self._rounds):
+            for_choice, for_sum = part.split([1, 1])
+            left = [g for g in range(len(workload.groups)) if g not in measured]
+            score = workload.worst_group(left, records * workload.answers_under(_distribution(log_weights)))
+            selection = yield Select(for_choice, score)
+            chosen = left[selection.indices[0]]
+            noisy = yield Measure(for_sum, workload.group_query(chosen))
+            target = np.clip(flat(noisy) / records, workload.least, 1.0)
+            measured[chosen] = (target, noisy[0].standard_deviation / records)
+            log_weights = _replay(workload, log_weights, measured)
+        answers = workload.answers_under(_distribution(log_weights))
+        return ReleasedAnswers(answers, facts={"rounds": self._rounds})
 
 
 def _distribution(log_weights: Array) -> Array:

@@ -69,8 +69,8 @@ class Workload(ABC):
         if self.cells > MOST_CELLS:
             raise CostError(
                 f"multiplicative weights keep a weight for each of the {self.cells:,} possible records; the limit is "
-                f"{MOST_CELLS:,} ({len(self.domain)} columns were given). Use release_gaussian or "
-                "release_perturbed_leader, or fewer columns"
+                f"{MOST_CELLS:,} ({len(self.domain)} columns were given). Use GaussianAnswers or PerturbedLeader, or "
+                "fewer columns"
             )
 
 

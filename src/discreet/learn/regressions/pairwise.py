@@ -11,48 +11,114 @@ of W_ij and W_ji are averaged.
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...domain import Domain
-from ...errors import InputError
-from ...models.pairwise import Pair
+from ...errors import InputError, counted
+from ...measurement import Measurements
+from ...models.pairwise import Pair, PairwiseModel
 from ...privacy.budget import Budget
-from ...privacy.curator import Curator
 from ...privacy.queries.gradients import LevelGradients
 from ...privacy.queries.group_vertices import GroupedLevelGradients, check_vertices
-from ..spins.measuring import size_and_rest
-from .frank_wolfe import State, Variant, choose_steps, init, run
-from .ising import Regressions
+from ...privacy.unit import PrivacyUnit
+from ..cards import card_of
+from ..checks import check_plan
+from ..learner import Learner
+from ..procedure import Procedure, Whole
+from ..spins.coefficients import check_bounds
+from .descent import Descent, check_steps, state_of
+from .frank_wolfe import State, Variant, choose_steps, init
+from .spins import DEFAULT_WIDTH
 
 Array = NDArray[np.float64]
 Vertices = Literal["coordinate", "group"]
 
 
-def regress_levels(
-    curator: Curator, budget: Budget, width: float, variant: Variant, steps: int | None, vertices: Vertices
-) -> Regressions:
-    """Lines 1–6: the ball has radius 2λk, k the largest number of levels; with group vertices 2λ."""
-    domain = curator.domain
-    if max(domain.shape) < 2:
-        raise InputError("every column has one level only: there is nothing to learn")
-    grouped = vertices == "group"
-    radius = 2 * width * (1 if grouped else max(domain.shape))
-    if grouped:
-        check_vertices(domain)
+@dataclass(frozen=True)
+class PairwiseRegressions(Learner[PairwiseModel]):
+    """Learn a pairwise model over columns with any numbers of levels.
 
-    def problem(v: NDArray[np.int64], scale: float) -> LevelGradients:
-        return GroupedLevelGradients(domain, v, scale) if grouped else LevelGradients(domain, v, scale)
+    Guarantee: the budget, for the curator's unit, under add-remove and replace-one alike; every step is one private
+    selection (:mod:`discreet.learn.regressions.frank_wolfe`).
 
-    start = init(*LevelGradients.shape_for(domain), radius)
-    size = None
-    if steps is None:
-        for_size, budget = size_and_rest(budget, size_is_public=curator.public_size is not None)
-        size = curator.size(for_size)
-        steps = choose_steps(variant, radius, float(size.values), problem(start.v, 0.0), curator.unit, budget)
-    return Regressions(run(curator, problem, start, steps, budget, variant), size, steps)
+    Parameters
+    ----------
+    width:
+        λ, a public bound on max_{i,a} Σ_j max_b |W_ij(a, b)| + |θ_i(a)|; 2 by default.
+    variant, steps:
+        As for :class:`SpinRegressions`.
+    vertices:
+        ``"coordinate"``, one level of one column at a time as in the paper, or ``"group"``, a column with a sign for
+        each of its levels, in a ball whose radius is smaller by the number of levels.
+    max_edges, min_weight:
+        Public bounds on the number of edges, and on max |W_ij| of one.
+    """
+
+    width: float | None = None
+    variant: Variant = "tight"
+    steps: int | None = None
+    vertices: Vertices = "coordinate"
+    max_edges: int | None = None
+    min_weight: float = 0.0
+
+    refits: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_steps(self.variant, self.steps)
+        check_bounds(self.width, self.min_weight, self.max_edges, "max_edges")
+        if self.vertices not in ("coordinate", "group"):
+            raise InputError(f"vertices must be 'coordinate' or 'group', got {self.vertices!r}")
+
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """Frank–Wolfe steps, after a noisy count where their number is not known."""
+        check_plan(domain, unit, budget)
+        whole = Whole(domain, unit, budget)
+        method = f"frank_wolfe, {self.variant}"
+        return self._descent(domain, unit).procedure(method, whole, public_size, approximate_size)
+
+    def _descent(self, domain: Domain, unit: PrivacyUnit) -> Descent:
+        """Lines 1–6: the ball has radius 2λk, k the largest number of levels; with group vertices 2λ."""
+        if max(domain.shape) < 2:
+            raise InputError("every column has one level only: there is nothing to learn")
+        grouped = self.vertices == "group"
+        radius = 2 * (self.width or DEFAULT_WIDTH) * (1 if grouped else max(domain.shape))
+        regressions, features = LevelGradients.shape_for(domain)
+        what = f"a vertex for each of {counted(regressions, 'regression')}"
+        if grouped:
+            what += f", out of {check_vertices(domain):,} group vertices in all"
+
+        def problem(v: NDArray[np.int64], scale: float) -> LevelGradients:
+            return GroupedLevelGradients(domain, v, scale) if grouped else LevelGradients(domain, v, scale)
+
+        start = init(regressions, features, radius)
+        zero = problem(start.v, 0.0)
+
+        def choose(records: float, share: Budget) -> int:
+            return choose_steps(self.variant, radius, records, zero, unit, share)
+
+        return Descent(problem, start, self.variant, self.steps, choose, what)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> PairwiseModel:
+        """The model that the regressions found make; post-processing."""
+        columns, state = domain or measurements.domain, state_of(measurements)
+        W, Theta = weights_of(columns, state)
+        size = {pair: float(np.abs(table).max()) for pair, table in W.items()}
+        kept = sorted((pair for pair in W if size[pair] >= self.min_weight / 2), key=lambda pair: -size[pair])
+        method = f"frank_wolfe, {self.variant}, {self.vertices} vertices"
+        facts = {"frank_wolfe_steps": state.steps, "width": self.width or DEFAULT_WIDTH}
+        card = card_of(measurements, method, **facts)
+        return PairwiseModel({pair: W[pair] for pair in kept[: self.max_edges]}, Theta, columns, card)
 
 
 def weights_of(domain: Domain, state: State) -> tuple[dict[Pair, Array], dict[str, Array]]:

@@ -1,11 +1,11 @@
-"""What to ask about spins, and for how much: all moments and the important ones again, all of them once, or a private
-choice of pairs.
+"""What to ask about spins, and for how much: all parities and the important ones again, all of them once, or (for order
+2) a private choice of pairs.
 
-The number of records, when it is not public, costs two percent. With half of the rest *all* means and pair sums are
-measured; what may stand out of their noise is measured again with the other half, and everything else is known to be
-small. Where nothing stands out because nearly everything does, all sums are measured again: nothing is lost, as two
-Gaussian halves are one whole. When the noise of all pairs together would hide typical couplings, each column privately
-selects its most correlated partners instead, and only those pairs are measured.
+With half of the budget *all* parities up to the order are measured; what may stand out of their noise is measured again
+with the other half, and everything else is known to be small. Where nothing stands out because nearly everything does,
+all are measured again: nothing is lost, as two Gaussian halves are one whole. When the noise of all pairs together
+would hide typical couplings, each column privately selects its most correlated partners instead, and only those pairs
+are measured.
 
 Every decision is made from public quantities: the budget, the number of columns, the public or noisy number of
 records, and sums that were already released.
@@ -14,10 +14,8 @@ records, and sums that were already released.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -27,145 +25,164 @@ from ...errors import InputError
 from ...measurement import Measurement, Measurements
 from ...privacy.budget import Budget
 from ...privacy.calibration import noise_of, plan_noise
-from ...privacy.curator import Curator
-from ...privacy.queries.parities import ParitySums, PartnerResiduals
-from ...privacy.unit import PrivacyUnit
-from .ising_fit import Pair, explained, significant_pairs
-from .moments import SpinMoments
+from ...privacy.queries.parities import ParitySums, PartnerResiduals, all_monomials, measured_monomials
+from ...privacy.requests import Asking, Measure, SelectEach
+from ..counting import records_in
+from ..planned import measuring, selecting
+from ..procedure import Found, Step, Whole
+from ..steps import in_turn
+from .moments import Moments
+from .support import can_explain, explained, significant
 
-Strategy = Literal["auto", "all pairs", "selected pairs", "one shot"]
-STRATEGIES = ("auto", "all pairs", "selected pairs", "one shot")
-SIZE_SHARE = 2  # percent of the budget for the number of records, when it is not public
+Strategy = Literal["auto", "all", "selected", "one shot"]
+STRATEGIES = ("auto", "all", "selected", "one shot")
 LIMIT = 0.08  # of what stands out among all pair correlations, beyond which pairs are selected first
 PARTNERS = 4  # that a column selects
 SELECTED_SHARES = (8, 32, 60)  # means; selection; means and chosen pairs
-_ALL = "means and all pair sums"
-_CHOSEN = "means and sums of pairs"  # followed by positions, so that what was measured can be read off
+EITHER = "means and pair sums: all pairs, or selected pairs, as the noisy number of records says"
+
+
+def all_sums(domain: Domain, order: int) -> ParitySums:
+    """All parities up to an order."""
+    return ParitySums(domain, all_monomials(domain, order), label=_all_name(order))
+
+
+def chosen_sums(domain: Domain, joint: Sequence[Clique]) -> ParitySums:
+    """The parities of all single columns and of these monomials."""
+    label = "means and chosen pair sums" if all(len(I) == 2 for I in joint) else "chosen parities"
+    return ParitySums(domain, [*((n,) for n in domain.names), *joint], label=label if joint else "means")
+
+
+def _all_name(order: int) -> str:
+    return {1: "means", 2: "means and all pair sums"}.get(order, f"all parities up to order {order}")
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What was released, read as moments."""
+class Sums:
+    """The noisy sums of spins among measurements, and the number of records (the surest that there is)."""
 
-    moments: SpinMoments
-    strategy: str
-    pairs: tuple[Pair, ...] | None  # measured last, because they may have a coupling; None: all were, once
-    dense: bool
+    records: float
+    parts: tuple[tuple[tuple[Clique, ...], Measurement], ...]
 
     @classmethod
-    def of(cls, measurements: Measurements) -> Measured:
-        """From the number of records and noisy sums, as :func:`measure_spins` returns them."""
-        sizes = sorted((m for m in measurements if m.clique == ()), key=lambda m: m.noise.variance)  # the surest first
-        sums = [m for m in measurements if m.clique is None]
-        if not sizes or not sums:
+    def among(cls, released: Measurements) -> Sums:
+        parts = tuple((measured_monomials(m), m) for m in released if "parities" in m.about)
+        if not parts or not any(m.clique == () for m in released):
             raise InputError(
-                "an Ising model is estimated from a number of records and sums of spins, as IsingLearner.measure gives "
-                f"them; got {', '.join(repr(m.label) for m in measurements) or 'nothing'}"
+                "a field of spins is estimated from a number of records and sums of parities, as SpinField.measure "
+                f"gives them; got {', '.join(repr(m.label) for m in released)}"
             )
-        domain = sums[0].domain
-        monomials = [monomials_of(m) for m in sums]
-        moments = SpinMoments.of(domain, max(float(sizes[0].values), 1.0), zip(monomials, sums, strict=True))
-        if len(sums) == 1:
-            return cls(moments, "one shot", None, False)
-        names = {name: i for i, name in enumerate(domain.names)}
-        last = tuple((names[I[0]], names[I[1]]) for I in monomials[-1] if len(I) == 2)
-        everything = [m.label == _ALL for m in sums]
-        return cls(moments, "all pairs" if everything[0] else "selected pairs", last, all(everything))
+        return cls(records_in(released), parts)
+
+    @property
+    def domain(self) -> Domain:
+        return self.parts[0][1].domain
+
+    @property
+    def moments(self) -> Moments:
+        return Moments.of(self.domain, self.records, self.parts)
+
+    @property
+    def last(self) -> tuple[Clique, ...] | None:
+        """The interactions measured last, because they may be there; None when everything was measured once."""
+        return None if len(self.parts) == 1 else tuple(I for I in self.parts[-1][0] if len(I) > 1)
+
+    @property
+    def strategy(self) -> str:
+        """Whether pairs were selected shows in what was measured first: means alone."""
+        if len(self.parts) == 1:
+            return "one shot"
+        selected = all(len(I) == 1 for I in self.parts[0][0]) and bool(self.last)
+        return "selected" if selected else "all"
 
 
-def pair_sums(domain: Domain) -> ParitySums:
-    """All single and pair sums."""
-    singles = [(n,) for n in domain.names]
-    return ParitySums(domain, [*singles, *combinations(domain.names, 2)], label=_ALL)
+@dataclass(frozen=True)
+class Asked:
+    """The steps that measure parities up to an order, within a share of the budget. ``most`` and ``least`` are public
+    bounds on the number and size of interactions."""
 
+    whole: Whole
+    share: Budget
+    order: int
+    most: int | None = None
+    least: float = 0.0
+    random_state: int = 0
 
-def chosen_sums(domain: Domain, pairs: Sequence[Pair]) -> ParitySums:
-    names = domain.names
-    chosen = [(names[i], names[j]) for i, j in pairs]
-    label = " ".join([_CHOSEN, *(f"{i}-{j}" for i, j in pairs)])
-    return ParitySums(domain, [*((n,) for n in names), *chosen], label=label)
+    @property
+    def domain(self) -> Domain:
+        return self.whole.domain
 
+    def choose(self, wish: Strategy, size: float | None) -> Strategy:
+        """What a wish comes to, from the noise that all pairs would get; ``"auto"`` when that takes a number of records
+        that is not known yet."""
+        p = len(self.domain)
+        pairs = p * (p - 1) // 2
+        if wish == "one shot" or self.order > 2 or pairs <= PARTNERS * p:
+            return wish if wish == "one shot" else "all"
+        if wish != "auto" or size is None:
+            return wish
+        half = self.share.split([1, 1])[0]
+        noise = noise_of(plan_noise(all_sums(self.domain, 2), self.whole.unit, half).calls[0])
+        hidden = noise.standard_deviation / max(size, 1.0) * (math.sqrt(2 * math.log(pairs)) + 0.5)
+        return "selected" if hidden > LIMIT else "all"
 
-def monomials_of(measurement: Measurement) -> tuple[Clique, ...]:
-    """Which sums these are: all, or those that the label names by position."""
-    domain, label = measurement.domain, measurement.label
-    pairs: list[Pair] = []
-    if label.startswith(_CHOSEN):
-        found = re.findall(r" (\d+)-(\d+)", label.removeprefix(_CHOSEN))
-        pairs = [(int(i), int(j)) for i, j in found if int(i) < int(j) < len(domain)]
-    query = pair_sums(domain) if label == _ALL else chosen_sums(domain, pairs)
-    if query.parts[0].label != label or query.parts[0].shape != measurement.counts.shape:
-        raise InputError(f"{label!r} are not sums of the spins of these columns, as IsingLearner.measure gives them")
-    return query.monomials
+    def steps(self, strategy: Strategy) -> tuple[Step, ...]:
+        """The steps of a strategy that :meth:`choose` gave."""
+        if strategy == "auto":
+            words = (measuring(self.share), f"{selecting(self.share)} or {measuring(self.share)}")
+            return (self.whole.later(EITHER, self.share, self._either, *words),)
+        if strategy == "one shot":
+            return (self._all(self.share),)
+        return self._twice() if strategy == "all" else self._selected()
 
+    def _all(self, share: Budget) -> Step:
+        return self.whole.measure(_all_name(self.order), Measure(share, all_sums(self.domain, self.order)))
 
-def size_and_rest(budget: Budget, *, size_is_public: bool) -> tuple[Budget | None, Budget]:
-    if size_is_public:
-        return None, budget
-    size, rest = budget.split([SIZE_SHARE, 100 - SIZE_SHARE])
-    return size, rest
+    def _either(self, released: Measurements) -> Asking[Found]:
+        # Without noise there is nothing that pairs would have to be selected for.
+        exact = any(m.origin == "exact" for m in released)
+        strategy = "all" if exact else self.choose("auto", records_in(released))
+        return (yield from in_turn(self.steps(strategy), released))
 
+    def _twice(self) -> tuple[Step, ...]:
+        first, second = self.share.split([1, 1])
 
-def choose(domain: Domain, unit: PrivacyUnit, rest: Budget, size: float | None, wish: Strategy) -> str:
-    """Which of the two ways: from the noise that all pairs would get, and the public or noisy number of records."""
-    p = len(domain)
-    pairs = p * (p - 1) // 2
-    if wish == "one shot":
-        return wish
-    if pairs <= PARTNERS * p or (wish == "auto" and size is None):
-        return "all pairs"
-    if wish != "auto":
-        return wish
-    assert size is not None
-    half = rest.split([1, 1])[0]
-    deviation = noise_of(plan_noise(pair_sums(domain), unit, half).calls[0]).standard_deviation
-    hidden = deviation / max(size, 1.0) * (math.sqrt(2 * math.log(pairs)) + 0.5)
-    return "selected pairs" if hidden > LIMIT else "all pairs"
+        def again(released: Measurements) -> Asking[Found]:
+            chosen, dense = self._candidates(Sums.among(released).moments)
+            yield Measure(second, all_sums(self.domain, self.order) if dense else chosen_sums(self.domain, chosen))
+            return {"dense": dense}
 
+        return self._all(first), self.whole.later("those that stand out, again", second, again, measuring(second))
 
-def measure_spins(
-    curator: Curator, budget: Budget, wish: Strategy, *, most: int | None = None, least: float = 0.0
-) -> Measurements:
-    """Ask the curator: the number of records, then sums. ``most`` and ``least`` are public bounds on the number and
-    size of couplings."""
-    for_size, rest = size_and_rest(budget, size_is_public=curator.public_size is not None)
-    size = curator.size(for_size)
-    n = max(float(size.values), 1.0)
-    exact = size.origin == "exact"
-    strategy = "all pairs" if exact and wish == "auto" else choose(curator.domain, curator.unit, rest, n, wish)
-    if strategy == "one shot":
-        sums = [curator.measure(pair_sums(curator.domain), rest)[0]]
-    elif strategy == "all pairs":
-        sums = _all_pairs(curator, rest, n, most, least)
-    else:
-        sums = _selected_pairs(curator, rest, n)
-    return Measurements([size, *sums], curator.statement())
+    def _candidates(self, moments: Moments) -> tuple[list[Clique], bool]:
+        """What may turn out to be there, and whether that is most of all."""
+        bounds = {"most": self.most, "least": self.least, "random_state": self.random_state}
+        found, dense = significant(moments, **bounds, generous=True)  # type: ignore[arg-type]
+        if not dense and self.most is None and self.least == 0 and can_explain(moments):
+            found = list(explained(moments, found, random_state=self.random_state).moments.joint)
+        return found, dense
 
+    def _selected(self) -> tuple[Step, ...]:
+        for_means, for_choice, for_sums = self.share.split(list(SELECTED_SHARES))
+        domain, partners = self.domain, min(PARTNERS, len(self.domain) - 1)
 
-def _all_pairs(curator: Curator, rest: Budget, n: float, most: int | None, least: float) -> list[Measurement]:
-    domain = curator.domain
-    everything = pair_sums(domain)
-    for_all, for_chosen = rest.split([1, 1])
-    first = curator.measure(everything, for_all)[0]
-    moments = SpinMoments.of(domain, n, [(everything.monomials, first)])
-    pairs, dense = significant_pairs(domain, moments, most=most, least=least, generous=True)
-    if not dense and most is None and least == 0:
-        pairs = explained(moments, pairs)
-    return [first, curator.measure(everything if dense else chosen_sums(domain, pairs), for_chosen)[0]]
+        def choose(released: Measurements) -> Asking[Found]:
+            sums = Sums.among(released)
+            (_, first), means = sums.parts[0], sums.moments.matrices.single
+            # Means that are all noise would send the search after products of noise.
+            means = np.where(np.abs(means) > 2 * first.standard_deviation / sums.records, means, 0.0)
+            score = PartnerResiduals(domain, sums.records * np.outer(means, means))
+            found = set()
+            for name, selection in zip(domain.names, (yield SelectEach(for_choice, score, partners)), strict=True):
+                others = [n for n in domain.names if n != name]
+                found |= {domain.clique((name, others[c])) for c in selection.indices}
+            return {"pairs": [list(I) for I in all_monomials(domain, 2, least=2) if I in found]}
 
+        def measure(released: Measurements) -> Asking[None]:
+            yield Measure(for_sums, chosen_sums(domain, [tuple(pair) for pair in released.found["pairs"]]))
 
-def _selected_pairs(curator: Curator, rest: Budget, n: float) -> list[Measurement]:
-    domain = curator.domain
-    for_means, for_choice, for_sums = rest.split(list(SELECTED_SHARES))
-    alone = chosen_sums(domain, [])
-    first = curator.measure(alone, for_means)[0]
-    means = SpinMoments.of(domain, n, [(alone.monomials, first)]).single
-    # Means that are all noise would send the search after products of noise.
-    means = np.where(np.abs(means) > 2 * first.standard_deviation / n, means, 0.0)
-    score = PartnerResiduals(domain, n * np.outer(means, means))
-    found: set[Pair] = set()
-    for i, selection in enumerate(curator.select_each(score, for_choice, k=min(PARTNERS, len(domain) - 1))):
-        for c in selection.indices:
-            j = c if c < i else c + 1
-            found.add((min(i, j), max(i, j)))
-    return [first, curator.measure(chosen_sums(domain, sorted(found)), for_sums)[0]]
+        return (
+            self.whole.measure("means", Measure(for_means, chosen_sums(domain, []))),
+            self.whole.later(f"selection of {partners} partners a column", for_choice, choose, selecting(for_choice)),
+            self.whole.later("means and chosen pair sums", for_sums, measure, measuring(for_sums)),
+        )

@@ -1,9 +1,11 @@
-"""Noisy means and pair correlations of spins: what an Ising model is estimated from, and how sure they are."""
+"""Noisy means of parities E Π_{i∈I} z_i: what fields of spins are estimated from, and how sure they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,49 +17,83 @@ from .enumeration import positions
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class SpinMoments:
-    """E z_i and E z_i z_j as measured, with the variance of their noise; ∞ for a pair that was not measured.
-
-    ``records`` is the public or noisy number of records, at least 1.
-    """
+class Matrices(NamedTuple):
+    """Means and pair correlations with the variances of their noise; ∞ for a pair that was not measured."""
 
     single: Array
     double: Array
     single_variance: Array
     double_variance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Parities as measured, with the variances of their noise. ``records``: public or noisy, at least 1."""
+
+    domain: Domain
+    monomials: tuple[Clique, ...]
+    mean: Array
+    variance: Array
     records: float
 
     @classmethod
-    def of(cls, domain: Domain, records: float, sums: Iterable[tuple[Sequence[Clique], Measurement]]) -> SpinMoments:
-        """From noisy parity sums; what was measured several times is averaged with weights 1/variance."""
-        p, n = len(domain), max(float(records), 1.0)
-        total, weight = np.zeros((p, p)), np.zeros((p, p))
-        total1, weight1 = np.zeros(p), np.zeros(p)
+    def of(cls, domain: Domain, records: float, sums: Iterable[tuple[Sequence[Clique], Measurement]]) -> Moments:
+        """From noisy sums; what was measured several times is averaged with weights 1/variance."""
+        n = max(float(records), 1.0)
+        total: dict[Clique, float] = {}
+        weight: dict[Clique, float] = {}
         for monomials, measured in sums:
             # Exact sums would have infinite weight; a thousandth of a record is as good as exact.
             w = 1 / max(measured.standard_deviation / n, 1e-3 / n) ** 2
-            for I, value in zip(positions(domain.names, monomials), measured.values, strict=True):
-                if len(I) == 1:
-                    total1[I[0]] += w * value / n
-                    weight1[I[0]] += w
-                elif len(I) == 2:
-                    total[I] += w * value / n
-                    weight[I] += w
-        total, weight = total + total.T, weight + weight.T
-        seen, seen1 = weight > 0, weight1 > 0
-        return cls(
-            np.clip(np.divide(total1, weight1, out=np.zeros(p), where=seen1), -1, 1),
-            np.clip(np.divide(total, weight, out=np.zeros((p, p)), where=seen), -1, 1),
-            np.divide(1.0, weight1, out=np.full(p, np.inf), where=seen1),
-            np.divide(1.0, weight, out=np.full((p, p), np.inf), where=seen),
-            n,
-        )
+            for I, value in zip(monomials, measured.values.tolist(), strict=True):
+                total[I] = total.get(I, 0.0) + w * value / n
+                weight[I] = weight.get(I, 0.0) + w
+        weights = np.array(list(weight.values()))
+        mean = np.clip(np.array(list(total.values())) / weights, -1, 1)
+        return cls(domain, tuple(total), mean, 1 / weights, n)
+
+    def only(self, joint: Iterable[Clique]) -> Moments:
+        """Those of all single columns and of these monomials."""
+        chosen = [*((name,) for name in self.domain.names), *joint]
+        at = [self._place[I] for I in chosen]
+        return Moments(self.domain, tuple(chosen), self.mean[at], self.variance[at], self.records)
 
     @property
     def p(self) -> int:
-        return len(self.single)
+        return len(self.domain)
 
-    def measured_pairs(self) -> list[tuple[int, int]]:
-        finite = np.isfinite(np.triu(self.double_variance, 1)) & np.triu(np.ones((self.p, self.p), dtype=bool), 1)
-        return [(int(i), int(j)) for i, j in zip(*np.nonzero(finite), strict=True)]
+    @cached_property
+    def order(self) -> int:
+        """The largest number of columns in a monomial."""
+        return max(map(len, self.monomials), default=0)
+
+    @cached_property
+    def joint(self) -> tuple[Clique, ...]:
+        """The monomials of two and more columns."""
+        return tuple(I for I in self.monomials if len(I) > 1)
+
+    def at(self, monomials: Iterable[Clique]) -> tuple[Array, Array]:
+        """Means and variances of these."""
+        where = [self._place[I] for I in monomials]
+        return self.mean[where], self.variance[where]
+
+    @cached_property
+    def _place(self) -> dict[Clique, int]:
+        return {I: k for k, I in enumerate(self.monomials)}
+
+    @cached_property
+    def matrices(self) -> Matrices:
+        """The means and pair correlations among them as p × p matrices."""
+        p = self.p
+        single, double = np.zeros(p), np.zeros((p, p))
+        single_variance, double_variance = np.full(p, np.inf), np.full((p, p), np.inf)
+        for I, mean, variance in zip(
+            positions(self.domain.names, self.monomials), self.mean, self.variance, strict=True
+        ):
+            if len(I) == 1:
+                single[I[0]], single_variance[I[0]] = mean, variance
+            elif len(I) == 2:
+                i, j = I
+                double[i, j] = double[j, i] = mean
+                double_variance[i, j] = double_variance[j, i] = variance
+        return Matrices(single, double, single_variance, double_variance)

@@ -43,6 +43,14 @@ def _records(curator: Curator) -> float:
     return max(float(curator.measure(Marginals(curator.domain, [()]))[0].values), 1.0)
 
 
+def _check(min_weight: float, width: float, steps: int) -> None:
+    for name, value in (("min_weight", min_weight), ("width", width)):
+        if not 0 < value < math.inf:
+            raise InputError(f"{name} must be positive and finite, got {value}")
+    if type(steps) is not int or steps < 1:
+        raise InputError(f"steps must be a whole number of at least 1, got {steps!r}")
+
+
 @dataclass(frozen=True)
 class SparseLogistic:
     """ℓ1-constrained logistic regression with a threshold, by accelerated projected gradient.
@@ -55,8 +63,7 @@ class SparseLogistic:
     steps: int = 60
 
     def __post_init__(self) -> None:
-        if not (self.min_weight > 0 and self.width > 0):
-            raise InputError(f"min_weight and width must be positive, got {self.min_weight} and {self.width}")
+        _check(self.min_weight, self.width, self.steps)
 
     def candidates(self, domain: Domain) -> tuple[Clique, ...]:
         return tuple(combinations(domain.names, 2))
@@ -146,17 +153,16 @@ class Sparsitron:
     steps: int = 150
 
     def __post_init__(self) -> None:
-        if not (self.min_weight > 0 and self.width > 0):
-            raise InputError(f"min_weight and width must be positive, got {self.min_weight} and {self.width}")
+        _check(self.min_weight, self.width, self.steps)
         if type(self.order) is not int or self.order < 2:
             raise InputError(f"order must be a whole number of at least 2, got {self.order!r}")
 
     def candidates(self, domain: Domain) -> tuple[Clique, ...]:
+        check_binary(domain, "Sparsitron")
         return all_monomials(domain, self.order, least=2)
 
     def found(self, curator: Curator) -> tuple[Clique, ...]:
         domain = curator.domain
-        check_binary(domain, "Sparsitron")
         weights = self._weights(curator)
         monomials = [(), *all_monomials(domain, self.order - 1)]
         place = {I: at for at, I in enumerate(monomials)}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ...domain import Domain
+from ...measurement import Measurements
 from ...privacy.budget import ApproxDP, Budget
-from ...privacy.curator import Curator
 from ...privacy.unit import PrivacyUnit
-from ..fields.pairwise import PairwiseLearner
-from ..procedure import Plan
+from ..checks import check_plan
+from ..learner import Learner
+from ..procedure import Procedure
 from .result import StructureResult
 from .selected_edges import SelectedEdges
 from .stable_edges import StableEdges
@@ -17,42 +19,41 @@ from .thresholded import ThresholdedParameters
 
 
 @dataclass(frozen=True)
-class StructureLearner:
+class StructureLearner(Learner[StructureResult]):
     """Learn which columns interact: :class:`StableEdges` under (ε, δ), :class:`SelectedEdges` under zCDP and pure DP
-    (for columns with more than two levels, thresholded parameters).
+    (for columns with more than two levels, :class:`ThresholdedParameters`).
 
     ``min_weight`` is η, a public lower bound on the weight of an edge, if one is known.
     """
+
+    refits: ClassVar[bool] = False
 
     min_weight: float | None = None
 
     def __post_init__(self) -> None:
         StableEdges(self.min_weight)  # the same bounds, the same errors
 
-    def chosen(self, domain: Domain, budget: Budget) -> StableEdges | SelectedEdges | ThresholdedParameters:
-        """The learner for these columns and this notion."""
-        if isinstance(budget, ApproxDP):
-            return StableEdges(self.min_weight)
-        if max(domain.shape, default=2) > 2:
-            return ThresholdedParameters(PairwiseLearner(min_weight=self.min_weight or 0.0))
-        return SelectedEdges(self.min_weight)
-
-    def plan(
+    def prepare(
         self,
         domain: Domain,
         unit: PrivacyUnit,
         budget: Budget,
+        public_size: int | None = None,
         approximate_size: float | None = None,
-        *,
-        size_is_public: bool = False,
-    ) -> Plan:
-        """What will be asked, before a row is read."""
-        learner = self.chosen(domain, budget)
-        if isinstance(learner, ThresholdedParameters):
-            return learner.plan(domain, unit, budget, approximate_size)
-        return learner.plan(domain, unit, budget, approximate_size, size_is_public=size_is_public)
+    ) -> Procedure:
+        check_plan(domain, unit, budget)
+        chosen = self._chosen(domain, stable=isinstance(budget, ApproxDP))
+        return chosen.prepare(domain, unit, budget, public_size, approximate_size)
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> StructureResult:
-        """Ask the curator with ``share`` (all that remains, by default)."""
-        budget = share or curator.remaining or curator.budget
-        return self.chosen(curator.domain, budget).fit(curator, budget)
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> StructureResult:
+        """By the learner that was chosen; only a test of stability has found the graph itself."""
+        columns = domain or measurements.domain
+        return self._chosen(columns, stable="interactions" in measurements.found).estimate(measurements, columns)
+
+    def _chosen(self, domain: Domain, *, stable: bool) -> Learner[StructureResult]:
+        """The learner for these columns and this notion."""
+        if stable:
+            return StableEdges(self.min_weight)
+        if max(domain.shape, default=2) > 2:
+            return ThresholdedParameters(self.min_weight or 0.0)
+        return SelectedEdges(self.min_weight)

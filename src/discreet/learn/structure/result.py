@@ -14,10 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...domain import Clique, Domain
-from ...errors import InputError
+from ...errors import FileFormatError, InputError
 from ...io.atomic import write_atomically
+from ...measurement import Measurements, Noise
+from ...privacy.budget import Budget, part_of
 from ...privacy.stability import Stability
-from ..graph_files import KIND
+from ..cards import card_of
+from ..graph_files import KIND, saved_graph
+from ..planned import PlannedTable
+from ..procedure import Asks, Found, Step, Whole
+
+STABILITY = "test of stability"
 
 
 @dataclass(frozen=True)
@@ -27,10 +34,11 @@ class StructureResult:
     ``cliques`` are the interactions: pairs for pairwise models, larger sets for t-wise ones; None after a refusal.
     ``evidence`` says of each what was *released* about it (a sign, noisy votes, a noisy coupling): nothing else is
     known outside. ``enough`` says, after a refusal, what would probably have been enough; it is computed from public
-    things and from the released noisy distance, and it is an estimate.
+    things and from the released noisy distance, and it is an estimate. ``card`` says who is protected and, step by
+    step, what was spent on what.
     """
 
-    domain: Domain
+    columns: Clique
     method: str
     cliques: tuple[Clique, ...] | None
     evidence: Mapping[Clique, Any] = field(default_factory=dict)
@@ -48,13 +56,14 @@ class StructureResult:
         if self.cliques is None:
             raise InputError(f"there is no graph: {self.reason}")
         pairs = {pair for I in self.cliques for pair in combinations(I, 2)}
-        return tuple(sorted(pairs, key=lambda pair: tuple(map(self.domain.index, pair))))
+        return tuple(sorted(pairs, key=lambda pair: tuple(map(self.columns.index, pair))))
 
     @property
     def adjacency(self) -> NDArray[np.bool_]:
-        out = np.zeros((len(self.domain), len(self.domain)), dtype=bool)
-        for a, b in self.edges:
-            out[self.domain.index(a), self.domain.index(b)] = out[self.domain.index(b), self.domain.index(a)] = True
+        out = np.zeros((len(self.columns), len(self.columns)), dtype=bool)
+        for pair in self.edges:
+            i, j = map(self.columns.index, pair)
+            out[i, j] = out[j, i] = True
         return out
 
     @property
@@ -64,14 +73,13 @@ class StructureResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: what was released, and nothing else."""
-        found = None if self.cliques is None else [list(I) for I in self.cliques]
         return {
             "kind": KIND,
             "refused": self.refused,
             "method": self.method,
-            "columns": list(self.domain.names),
+            "columns": list(self.columns),
             "edges": None if self.cliques is None else [list(pair) for pair in self.edges],
-            "interactions": found,
+            "interactions": None if self.cliques is None else [list(I) for I in self.cliques],
             "evidence": [{"columns": list(I), **facts} for I, facts in self.evidence.items()],
             "reason": self.reason,
             "enough": dict(self.enough),
@@ -84,12 +92,30 @@ class StructureResult:
             raise InputError("this graph was learned without protection: it is no release, and cannot be saved as one")
         write_atomically(Path(path), [json.dumps(self.to_dict(), indent=1, ensure_ascii=False).encode() + b"\n"])
 
+    @classmethod
+    def load(cls, path: str | Path) -> StructureResult:
+        """Read a file written by :meth:`save`. (It may be the wrong one: what stands in it is never quoted.)"""
+        document = saved_graph(Path(path))
+        try:
+            cliques = None if document["refused"] else tuple(tuple(I) for I in document["interactions"])
+            evidence = {tuple(facts.pop("columns")): facts for facts in map(dict, document["evidence"])}
+            words = [*document["columns"], document["method"], document["reason"]]
+            known = all({*I} <= {*document["columns"]} for I in cliques or ()) and {*evidence} <= {*(cliques or ())}
+            if not all(isinstance(w, str) for w in words) or not known or document["release"]["origin"] != "release":
+                raise ValueError("not what a release of a graph holds")
+            enough = {str(name): float(amount) for name, amount in document["enough"].items()}
+            card = dict(document["release"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise FileFormatError(f"{path} is not a well-formed file of a graph; save the graph again") from None
+        columns = tuple(document["columns"])
+        return cls(columns, document["method"], cliques, evidence, document["reason"], enough, card)
+
     def __str__(self) -> str:
         if self.cliques is None:
             return f"{self.method}: ⊥ (no graph). {self.reason}"
         shown = ", ".join("–".join(I) for I in self.cliques[:12])
         more = f" and {len(self.cliques) - 12} more" if len(self.cliques) > 12 else ""
-        return f"{self.method}: {len(self.cliques)} interactions over {len(self.domain)} columns: {shown}{more}"
+        return f"{self.method}: {len(self.cliques)} interactions over {len(self.columns)} columns: {shown}{more}"
 
 
 def maximal(sets: Iterable[Clique]) -> tuple[Clique, ...]:
@@ -101,8 +127,32 @@ def maximal(sets: Iterable[Clique]) -> tuple[Clique, ...]:
     return tuple(sorted(kept, key=lambda I: (len(I), I)))
 
 
-def refusal(domain: Domain, method: str, out: Stability, card: Mapping[str, Any], what: str) -> StructureResult:
-    """⊥: from the noisy distance and the threshold, both public.
+def check_columns(domain: Domain) -> None:
+    if len(domain) < 2:
+        raise InputError(f"a graph needs at least two columns, there are {len(domain)}")
+
+
+# -- tests and votes, and what they found as plain data ----------------------------------------------------------------
+
+
+def tested(whole: Whole, name: str, share: Budget, scale: float, asks: Asks, mechanism: str = STABILITY) -> Step:
+    """A step that lets one noisy number out (with Laplace noise of this scale) and, above a threshold, a graph."""
+    part, noise = float(part_of(share, whole.budget)), Noise("laplace", scale)
+    return Step(name, share, (PlannedTable((), 1, part, noise, name=name, mechanism=mechanism),), asks)
+
+
+def graph_found(evidence: Mapping[Clique, Mapping[str, Any]], **facts: Any) -> Found:
+    """A graph came out: its interactions, and what was released about each."""
+    return {**facts, "interactions": [[*I] for I in evidence], "evidence": [{**known} for known in evidence.values()]}
+
+
+def nothing_found(reason: str, enough: Mapping[str, float], **facts: Any) -> Found:
+    """⊥ came out."""
+    return {**facts, "interactions": None, "evidence": [], "reason": reason, "enough": {**enough}}
+
+
+def refusal(out: Stability, what: str, **facts: Any) -> Found:
+    """⊥, from the noisy distance and the threshold, both public.
 
     The distance grows in proportion to the number of records (to the number of blocks for votes), and the threshold
     falls with 1/ε, so the same factor applies to both. Three scales of noise are asked for on top.
@@ -125,4 +175,17 @@ def refusal(domain: Domain, method: str, out: Stability, card: Mapping[str, Any]
             "number is small; if it is not, a threshold (min_weight) away from the dependences in the data does. A "
             "retry costs again."
         )
-    return StructureResult(domain, method, None, {}, reason, enough, card)
+    return nothing_found(reason, enough, noisy_distance=out.noisy_distance, **facts)
+
+
+def result_of(measurements: Measurements, domain: Domain | None, method: str) -> StructureResult:
+    """The graph that a test or a vote found, or its refusal, with its card."""
+    found = measurements.found
+    if "interactions" not in found:
+        raise InputError(f"these measurements do not say which graph was found, so {method} did not make them")
+    columns = (domain or measurements.domain).names
+    cliques = None if found["interactions"] is None else tuple(tuple(I) for I in found["interactions"])
+    evidence = dict(zip(cliques or (), found["evidence"], strict=True))
+    facts = {name: found[name] for name in ("test", "noisy_distance", "blocks") if name in found}
+    card = card_of(measurements, method, **facts)
+    return StructureResult(columns, method, cliques, evidence, found.get("reason", ""), found.get("enough", {}), card)

@@ -12,32 +12,36 @@ a round depends on what earlier rounds released, and on nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from ...domain import Clique, Domain
-from ...errors import InputError
-from ...measurement import Measurement
+from ...measurement import Measurement, Measurements
 from ...models.ising import check_binary
 from ...privacy.budget import Budget, PureDP
-from ...privacy.calibration import noise_of, plan_noise
-from ...privacy.curator import Curator
 from ...privacy.queries.parities import ParitySums, PartnerResiduals
-from ...privacy.query import Marginals
+from ...privacy.requests import Asking, Measure, SelectEach
 from ...privacy.unit import PrivacyUnit
-from ..planned_sums import PlannedSums, measuring, release_card, selecting, settled_later
-from ..procedure import Plan
-from ..spins.ising_fit import Pair, fit_support, sparse_of
-from ..spins.ising_learner import IsingLearner
-from ..spins.measuring import SIZE_SHARE, chosen_sums, pair_sums, size_and_rest
-from ..spins.moments import SpinMoments
-from .result import StructureResult
+from ..cards import card_of
+from ..checks import as_measurements, check_plan
+from ..counting import counted_first
+from ..learner import Learner
+from ..planned import measuring, selecting
+from ..procedure import Found, Procedure, Step, Whole
+from ..spins.coefficients import check_bounds
+from ..spins.likelihood import fit_terms
+from ..spins.measuring import Sums, all_sums, chosen_sums
+from ..spins.moments import Moments
+from ..spins.support import standing_out
+from .result import StructureResult, check_columns
+from .stable_edges import StableEdges
 
+METHOD = "selected edges"
 MEANS_SHARE = 5
-ROUND_SHARES = (42, 25, 15, 8)  # of what is left after means; unused rounds go to the last measurement
+ROUND_SHARES = (42, 25, 15, 8)  # out of 105, as the other two; what a round does not use is not spent
 SELECTING = 7  # tenths of a round; the rest measures
 LAST_SHARE = 10
 
@@ -58,7 +62,7 @@ def _measures_all(columns: int, budget: Budget) -> bool:
 
 
 @dataclass(frozen=True)
-class SelectedEdges:
+class SelectedEdges(Learner[StructureResult]):
     """Learn the graph of an Ising model under any budget; it never refuses.
 
     Parameters
@@ -68,6 +72,8 @@ class SelectedEdges:
         out of noise and sampling error passes.
     max_edges:
         A public bound on the number of edges.
+    random_state:
+        Of approximate maximum likelihood on wide graphs; noise that protects is never seeded.
     """
 
     min_weight: float | None = None
@@ -75,110 +81,100 @@ class SelectedEdges:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        IsingLearner(max_edges=self.max_edges, min_weight=self.min_weight or 0.0)  # the same bounds, the same errors
+        StableEdges(self.min_weight)  # the same bounds, the same errors
+        check_bounds(most=self.max_edges, most_name="max_edges")
 
-    def plan(
+    def prepare(
         self,
         domain: Domain,
         unit: PrivacyUnit,
         budget: Budget,
+        public_size: int | None = None,
         approximate_size: float | None = None,
-        *,
-        size_is_public: bool = False,
-    ) -> Plan:
-        """What will be asked, before a row is read."""
+    ) -> Procedure:
+        """A noisy count unless the size is public; then all pair sums at once, or means and rounds of selection."""
+        check_plan(domain, unit, budget)
         check_binary(domain, "SelectedEdges")
-        for_size, rest = size_and_rest(budget, size_is_public=size_is_public)
-        whole, entries = 1.0, []
-        if for_size is not None:
-            whole = 1 - SIZE_SHARE / 100
-            noise = noise_of(plan_noise(Marginals(domain, [()]), unit, for_size).calls[0])
-            entries.append(PlannedSums((), 1, SIZE_SHARE / 100, noise, name="number of records"))
+        check_columns(domain)
+        whole = Whole(domain, unit, budget)
+        count, given, rest = counted_first(whole, public_size)
         if _measures_all(len(domain), rest):
-            query = pair_sums(domain)
-            noise = noise_of(plan_noise(query, unit, rest).calls[0])
-            entries.append(PlannedSums((), query.parts[0].cells, whole, noise, name="means and all pair sums"))
+            everything = all_sums(domain, 2)
+            steps = [whole.measure(everything.parts[0].label, Measure(rest, everything))]
         else:
-            means = rest.split([MEANS_SHARE, *ROUND_SHARES, LAST_SHARE])[0]
-            total = MEANS_SHARE + sum(ROUND_SHARES) + LAST_SHARE
-            alone = chosen_sums(domain, [])
-            noise = noise_of(plan_noise(alone, unit, means).calls[0])
-            entries.append(PlannedSums((), len(domain), whole * MEANS_SHARE / total, noise, name="means"))
-            for at, weight in enumerate(ROUND_SHARES):
-                name = f"round {at + 1}: a partner a column, and its correlation"
-                entries.append(settled_later(name, whole * weight / total, selecting(rest), measuring(rest)))
-            entries.append(settled_later("pairs that passed, again", whole * LAST_SHARE / total, measuring(rest)))
-        return Plan("selected edges", unit, budget, tuple(entries), (), approximate_size)
+            steps = self._steps(whole, rest)
+        return Procedure(METHOD, whole, (*count, *steps), (), approximate_size, given)
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> StructureResult:
-        """Ask the curator with ``share`` (all that remains, by default)."""
-        domain = curator.domain
-        check_binary(domain, "SelectedEdges")
-        if len(domain) < 2:
-            raise InputError(f"a graph needs at least two columns, there are {len(domain)}")
-        budget = share or curator.remaining or curator.budget
-        for_size, rest = size_and_rest(budget, size_is_public=curator.public_size is not None)
-        size = curator.size(for_size)
-        n = max(float(size.values), 1.0)
-        if _measures_all(len(domain), rest):
-            query = pair_sums(domain)
-            sums = [(query.monomials, curator.measure(query, rest)[0])]
-        else:
-            sums = self._rounds(curator, rest, n)
-        moments = SpinMoments.of(domain, n, sums)
-        passing = [pair for pair in moments.measured_pairs() if self._passes(moments, pair, 0.7)]
-        fit = fit_support(domain, moments, passing, self.random_state)
-        kept = sparse_of(fit, moments, passing, most=self.max_edges, least=self.min_weight or 0.0)
-        names = domain.names
-        edges = tuple((names[i], names[j]) for i, j in kept)
-        evidence: dict[Clique, Any] = {(names[i], names[j]): {"noisy_coupling": float(fit.A[i, j])} for i, j in kept}
-        card = release_card(curator.statement(), [size, *(m for _, m in sums)], method="selected edges")
-        return StructureResult(domain, "selected edges", edges, evidence, card=card)
-
-    def _rounds(self, curator: Curator, rest: Budget, n: float) -> list[tuple[tuple[Clique, ...], Measurement]]:
-        domain = curator.domain
-        p = len(domain)
+    def _steps(self, whole: Whole, rest: Budget) -> list[Step]:
+        domain = whole.domain
         for_means, *rounds, last = rest.split([MEANS_SHARE, *ROUND_SHARES, LAST_SHARE])
-        alone = chosen_sums(domain, [])
-        sums = [(alone.monomials, curator.measure(alone, for_means)[0])]
-        means = SpinMoments.of(domain, n, sums).single
-        # Means that are all noise would send the search after products of noise.
-        means = np.where(np.abs(means) > 3 * sums[0][1].standard_deviation / n, means, 0.0)
-        found: set[Pair] = set()
-        active = list(range(p))
-        for this in rounds:
-            if not active or len(found) == p * (p - 1) // 2:
-                break
-            choosing, measuring = this.split([SELECTING, 10 - SELECTING])
-            score = PartnerResiduals(domain, n * np.outer(means, means), sorted(found), active)
-            chosen: dict[int, Pair] = {}
-            for i, selection in zip(active, curator.select_each(score, choosing), strict=True):
-                j = selection.indices[0] + (selection.indices[0] >= i)
-                chosen[i] = (min(i, j), max(i, j))
-            new = sorted({*chosen.values()} - found)
-            found |= set(new)
-            if new:
-                query = _pairs_only(domain, new)
-                sums.append((query.monomials, curator.measure(query, measuring)[0]))
-            moments = SpinMoments.of(domain, n, sums)
-            active = [i for i in active if self._passes(moments, chosen[i], 0.7)]
-        moments = SpinMoments.of(domain, n, sums)
-        again = [pair for pair in sorted(found) if self._passes(moments, pair, 0.5)]
-        if again:
-            query = _pairs_only(domain, again)
-            sums.append((query.monomials, curator.measure(query, last)[0]))
-        return sums
+        steps = [whole.measure("means", Measure(for_means, chosen_sums(domain, [])))]
+        for number, share in enumerate(rounds, start=1):
+            name = f"round {number}: a partner for each column, and their correlation"
+            asks = partial(self._round, domain, share)
+            steps.append(whole.later(name, share, asks, selecting(share), measuring(share)))
+        again = partial(self._again, domain, last)
+        return [*steps, whole.later("pairs that passed, again", last, again, measuring(last))]
 
-    def _passes(self, moments: SpinMoments, pair: Pair, part: float) -> bool:
+    def _round(self, domain: Domain, share: Budget, released: Measurements) -> Asking[Found]:
+        """Every column that is still looking selects a partner; new pairs are measured; who was disappointed stops."""
+        moments, p = _moments(released), len(domain)
+        known = set(moments.joint)
+        looking: list[str] = released.found.get("looking", list(domain.names))
+        if not looking or len(known) == p * (p - 1) // 2:
+            return {"looking": []}
+        choosing, summing = share.split([SELECTING, 10 - SELECTING])
+        means, _, variance, _ = moments.matrices
+        # Means that are all noise would send the search after products of noise.
+        means = np.where(np.abs(means) > 3 * np.sqrt(variance), means, 0.0)
+        there, active = [(domain.index(a), domain.index(b)) for a, b in known], [*map(domain.index, looking)]
+        score = PartnerResiduals(domain, moments.records * np.outer(means, means), there, active)
+        chosen: dict[str, Clique] = {}
+        for name, selection in zip(looking, (yield SelectEach(choosing, score)), strict=True):
+            others = [n for n in domain.names if n != name]
+            chosen[name] = domain.clique((name, others[selection.indices[0]]))
+        new = {*chosen.values()} - known
+        if new:
+            measured = yield Measure(summing, _pairs_only(domain, new))
+            moments = _moments([*released, *measured])
+        return {"looking": [name for name in looking if self._passes(moments, chosen[name], 0.7)]}
+
+    def _again(self, domain: Domain, share: Budget, released: Measurements) -> Asking[None]:
+        pairs = self._passing(_moments(released), 0.5)
+        if pairs:
+            yield Measure(share, _pairs_only(domain, pairs))
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> StructureResult:
+        """Maximum likelihood on the pairs that pass, and those couplings that pass then; post-processing only."""
+        measured = as_measurements(measurements)
+        moments = _moments(measured)
+        fit = fit_terms(moments.only(self._passing(moments, 0.7)), None, self.random_state)
+        kept, couplings = standing_out(fit, self.max_edges, self.min_weight or 0.0), fit.coefficients
+        evidence = {I: {"noisy_coupling": couplings[I]} for I in kept}
+        columns = (domain or measured.domain).names
+        return StructureResult(columns, METHOD, tuple(kept), evidence, card=card_of(measured, METHOD))
+
+    def _passing(self, moments: Moments, part: float) -> list[Clique]:
+        return [I for I in _in_order(moments.domain, moments.joint) if self._passes(moments, I, part)]
+
+    def _passes(self, moments: Moments, pair: Clique, part: float) -> bool:
         """Whether a measured pair may have an edge: by ``part`` of what η causes, or of what stands out of noise."""
-        i, j = pair
-        covariance = abs(float(moments.double[i, j] - moments.single[i] * moments.single[j]))
+        (one, other, both), (_, _, variance) = moments.at([pair[:1], pair[1:], pair])
+        covariance = abs(float(both - one * other))
         if self.min_weight is not None:
             return covariance >= part / 1.4 * math.tanh(self.min_weight)  # 0.7: half of what η causes
         cut = math.sqrt(2 * math.log(max(moments.p, 2) ** 2))
-        return covariance >= part * cut * math.sqrt(float(moments.double_variance[i, j]) + 1 / moments.records)
+        return covariance >= part * cut * math.sqrt(float(variance) + 1 / moments.records)
 
 
-def _pairs_only(domain: Domain, pairs: Sequence[Pair]) -> ParitySums:
-    names = domain.names
-    return ParitySums(domain, [(names[i], names[j]) for i, j in pairs], label="chosen pair correlations")
+def _moments(released: Iterable[Measurement]) -> Moments:
+    """Means and pair correlations from all sums so far."""
+    return Sums.among(Measurements(released)).moments
+
+
+def _in_order(domain: Domain, pairs: Iterable[Clique]) -> list[Clique]:
+    return sorted(pairs, key=lambda pair: [domain.index(name) for name in pair])
+
+
+def _pairs_only(domain: Domain, pairs: Iterable[Clique]) -> ParitySums:
+    return ParitySums(domain, _in_order(domain, pairs), label="chosen pair correlations")

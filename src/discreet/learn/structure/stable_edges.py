@@ -11,22 +11,24 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from ...domain import Clique, Domain
 from ...errors import BudgetError, CostError, InputError
-from ...measurement import Noise
+from ...measurement import Measurement, Measurements
 from ...privacy.budget import ApproxDP, Budget, PureDP
-from ...privacy.curator import Curator
 from ...privacy.queries.edge_tests import CorrelationTest, DependenceTest, SpinTest
 from ...privacy.queries.parities import all_monomials
+from ...privacy.requests import Asking, TestStability
 from ...privacy.stability import Stability, StabilityTest, plan_stability
 from ...privacy.unit import PrivacyUnit
-from ..planned_sums import PlannedSums
-from ..procedure import Plan
-from .result import StructureResult, maximal, refusal
+from ..checks import check_plan
+from ..counting import records_in
+from ..learner import Learner
+from ..procedure import Found, Procedure, Whole
+from .result import StructureResult, check_columns, graph_found, maximal, refusal, result_of, tested
 
 TestKind = Literal["auto", "correlation", "conditional"]
 COUNT_SHARE = Fraction(1, 20)  # of ε, for the number of records when the threshold has to follow from it
@@ -36,7 +38,7 @@ MOST_CELLS = 1 << 27  # of all tables of three columns together: a gigabyte of c
 
 
 @dataclass(frozen=True)
-class StableEdges:
+class StableEdges(Learner[StructureResult]):
     """Learn the graph under (ε, δ), all edges or none.
 
     Parameters
@@ -52,8 +54,10 @@ class StableEdges:
     order:
         t > 2: interactions of up to t binary columns, by the correlation test on their products (maximal ones are
         reported). Products of overlapping interactions are correlated too, so this suits interactions that share at
-        most little; otherwise use StableMode with Sparsitron.
+        most little; otherwise use StableMode(base="sparsitron").
     """
+
+    refits: ClassVar[bool] = False
 
     min_weight: float | None = None
     test: TestKind = "auto"
@@ -69,27 +73,38 @@ class StableEdges:
         if self.order > 2 and self.test == "conditional":
             raise InputError("interactions of more than two columns are found by the correlation test only")
 
-    def plan(
+    @property
+    def method(self) -> str:
+        return f"stable edges, {self.test} test"
+
+    def prepare(
         self,
         domain: Domain,
         unit: PrivacyUnit,
         budget: Budget,
+        public_size: int | None = None,
         approximate_size: float | None = None,
-        *,
-        size_is_public: bool = False,
-    ) -> Plan:
-        """What will be asked, before a row is read."""
+    ) -> Procedure:
+        """One test with the whole budget; without a ``min_weight`` and a public size, a noisy count before it. The ε
+        and δ of the two add up."""
+        check_plan(domain, unit, budget)
         self._check(domain, budget)
         assert isinstance(budget, ApproxDP)
-        needs_count = self.min_weight is None and not size_is_public
-        counting, testing = _shares(budget) if needs_count else (None, budget)
-        entries = []
-        if counting is not None:
-            noise = Noise("laplace", float(unit.max_rows / counting.epsilon))
-            entries.append(PlannedSums((), 1, float(COUNT_SHARE), noise, name="number of records"))
+        whole = Whole(domain, unit, budget)
+        unknown = self.min_weight is None
+        counts = unknown and public_size is None
+        counting, testing = _shares(budget) if counts else (None, budget)
+
+        def asks(released: Measurements) -> Asking[Found]:
+            test = self._make_test(domain, testing, unit, records_in(released) if unknown else None)
+            out: Stability = yield TestStability(testing, test)
+            distance, described = out.noisy_distance, test.describe()
+            if out.signs is None:
+                return refusal(out, "records", test=described)
+            evidence = {I: {"sign": sign, "noisy_distance": distance} for I, sign in _read(test, out).items()}
+            return graph_found(evidence, test=described, noisy_distance=distance)
+
         call, _ = plan_stability(testing)
-        rest = 1.0 if counting is None else 1 - float(COUNT_SHARE)
-        entries.append(PlannedSums((), 1, rest, Noise("laplace", call.scale), name="distance to another graph"))
         notes = [
             f"All edges are released if the noisy distance is above {call.threshold}; otherwise only that distance."
         ]
@@ -99,39 +114,27 @@ class StableEdges:
                 f"Edges of weight {self.min_weight:g} need about {n:,} records on a matching, and two to three times "
                 "as many on a graph with loops (measured on 3-regular graphs and grids)."
             )
-        return Plan(f"stable edges, {self.test} test", unit, budget, tuple(entries), tuple(notes), approximate_size)
+        test = tested(whole, "distance to another graph", testing, call.scale, asks)
+        return Procedure(
+            self.method,
+            whole,
+            (test,) if counting is None else (whole.count(counting), test),
+            tuple(notes),
+            approximate_size,
+            (Measurement.public(domain, (), public_size),) if unknown and public_size is not None else (),
+            "in sequence" if counts else "composed",
+        )
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> StructureResult:
-        """Ask the curator with ``share`` (all that remains, by default)."""
-        domain = curator.domain
-        budget = share or curator.remaining or curator.budget
-        self._check(domain, budget)
-        assert isinstance(budget, ApproxDP)
-        asked, testing, size = curator, budget, None
-        if self.min_weight is None:
-            if curator.public_size is None:
-                asked = curator.in_sequence(budget)
-                counting, testing = _shares(budget)
-                size = float(asked.size(counting).values)
-            else:
-                size = float(curator.public_size)
-        test = self._make_test(domain, testing, curator.unit, size)
-        out = asked.release_if_stable(test, testing)
-        method = f"stable edges, {self.test} test"
-        card = {**curator.statement(), "method": method, "test": test.describe(), "noisy_distance": out.noisy_distance}
-        if out.signs is None:
-            return refusal(domain, method, out, card, "records")
-        cliques, evidence = _read(test, out)
-        facts = {I: {"sign": s, "noisy_distance": out.noisy_distance} for I, s in evidence.items()}
-        return StructureResult(domain, method, cliques, facts, card=card)
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> StructureResult:
+        """The graph that the test released, or its refusal."""
+        return result_of(measurements, domain, self.method)
 
     def _check(self, domain: Domain, budget: Budget) -> None:
         if not isinstance(budget, ApproxDP):
             raise BudgetError(
                 f"stable edges need a whole (ε, δ) budget, there is {budget}; under pure DP or zCDP use SelectedEdges"
             )
-        if len(domain) < 2:
-            raise InputError(f"a graph needs at least two columns, there are {len(domain)}")
+        check_columns(domain)
         if max(domain.shape) > 2 and self.order > 2:
             raise InputError("interactions of more than two columns are for columns with two levels each")
         if max(domain.shape) > 2 and self.test != "correlation":
@@ -140,7 +143,7 @@ class StableEdges:
             if cells > MOST_CELLS:
                 raise CostError(
                     f"tables of all sets of three columns have {cells:,} cells, and at most {MOST_CELLS:,} are "
-                    "counted; take fewer columns, or give them fewer levels (or, in Python, test='correlation')"
+                    "counted; take fewer columns, give them fewer levels, or choose test='correlation'"
                 )
 
     def _make_test(self, domain: Domain, budget: ApproxDP, unit: PrivacyUnit, size: float | None) -> StabilityTest:
@@ -167,18 +170,16 @@ def _shares(budget: ApproxDP) -> tuple[PureDP, ApproxDP]:
     return PureDP(budget.epsilon * COUNT_SHARE), ApproxDP(budget.epsilon * (1 - COUNT_SHARE), budget.delta)
 
 
-def _read(test: StabilityTest, out: Stability) -> tuple[tuple[Clique, ...], dict[Clique, int]]:
-    """Interactions and their signs; signs of the test's levels are all that came out."""
+def _read(test: StabilityTest, out: Stability) -> dict[Clique, int]:
+    """Interactions with their signs, 0 where there is none; the signs of the test's levels are all that came out."""
     assert out.signs is not None
     if isinstance(test, DependenceTest):
-        found = {pair: 0 for pair, yes in zip(test.pairs, out.signs, strict=True) if yes}
-        return tuple(found), found
+        return {pair: 0 for pair, yes in zip(test.pairs, out.signs, strict=True) if yes}
     assert isinstance(test, SpinTest | CorrelationTest)
     sets = test.pairs if isinstance(test, SpinTest) else test.sets
     plus, minus = np.split(out.signs, 2)
     found = {I: 1 if p else -1 for I, p, m in zip(sets, plus, minus, strict=True) if p or m}
-    cliques = maximal(found)
-    return cliques, {I: found[I] for I in cliques}
+    return {I: found[I] for I in maximal(found)}
 
 
 def _distance_wanted(budget: ApproxDP) -> float:

@@ -13,98 +13,147 @@ Blocks are by the records' own coins, their number is public, and every block vo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from ...domain import Domain
+from ...domain import Clique, Domain
 from ...errors import BudgetError, InputError
-from ...measurement import Noise
+from ...measurement import Measurements
 from ...privacy.budget import ApproxDP, Budget
 from ...privacy.calibration import plan_threshold
 from ...privacy.curator import Curator
+from ...privacy.requests import Asking, Poll
 from ...privacy.stability import Stability, plan_stability
 from ...privacy.unit import PrivacyUnit, Sensitivity
-from ..planned_sums import PlannedSums
-from ..procedure import Plan
-from .base_learners import BaseLearner, as_word
-from .result import StructureResult, refusal
+from ...privacy.voting import ABSTAIN, Vote
+from ..checks import check_plan
+from ..learner import Learner
+from ..procedure import Found, Procedure, Whole
+from .base_learners import BaseLearner, SparseLogistic, Sparsitron, as_word
+from .result import STABILITY, StructureResult, check_columns, graph_found, nothing_found, refusal, result_of, tested
 
+Base = Literal["logistic", "sparsitron"]
 How = Literal["histogram", "propose-test-release", "each edge"]
 
 
 def blocks_for(budget: ApproxDP, how: How) -> int:
     """Enough blocks that a graph which nine of ten find is released in nine of ten runs; public."""
-    if how == "histogram":
-        call, _ = plan_threshold(Sensitivity(2, 2, 1, 2), budget)
-        assert call.threshold is not None
-        return math.ceil((call.threshold + 1 + 2 * call.scale) / 0.9)
-    call, _ = plan_stability(budget)
-    assert call.threshold is not None
-    return math.ceil((2 * (call.threshold + 1 + 2 * call.scale) + 1) / 0.8)
+    scale, threshold = _planned(budget, how)
+    wanted = threshold + 1 + 2 * scale
+    return math.ceil(wanted / 0.9 if how == "histogram" else (2 * wanted + 1) / 0.8)
 
 
 @dataclass(frozen=True)
-class StableMode:
-    """The paper's structure learner; ``base`` is SparseLogistic(η, λ) or Sparsitron(η, λ, t)."""
+class StableMode(Learner[StructureResult]):
+    """The paper's structure learner.
 
-    base: BaseLearner
+    Parameters
+    ----------
+    min_weight, width:
+        η and λ: public bounds on the size of an interaction that is there, and on the weights around a column.
+    base:
+        What learns on a block: ``"logistic"`` (:class:`SparseLogistic`: pairs) or ``"sparsitron"``
+        (:class:`Sparsitron`: interactions of up to ``order`` binary columns).
+    how, blocks:
+        How the blocks vote, as above, and how many there are: by default enough for the threshold.
+    steps:
+        Of the base learner, each a pass over the rows: 60, or 150 of the Sparsitron.
+    """
+
+    refits: ClassVar[bool] = False
+
+    min_weight: float
+    width: float
+    base: Base = "logistic"
+    order: int = 2
     how: How = "histogram"
     blocks: int | None = None
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         if self.how not in ("histogram", "propose-test-release", "each edge"):
             raise InputError(f"how must be 'histogram', 'propose-test-release' or 'each edge', got {self.how!r}")
         if self.blocks is not None and (type(self.blocks) is not int or self.blocks < 1):
             raise InputError(f"blocks must be a whole number of at least 1, got {self.blocks!r}")
+        self.base_learner()  # checks the rest
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """What will be asked, before a row is read."""
-        approx = self._check(domain, budget)
-        m = self.blocks or blocks_for(approx, self.how)
-        call, _ = plan_threshold(Sensitivity(2, 2, 1, 2), approx) if self.how == "histogram" else plan_stability(approx)
-        entry = PlannedSums((), 1, 1.0, Noise("laplace", call.scale), name=f"votes of {m} blocks, {self.how}")
-        note = f"A graph is released above {call.threshold}; each block has 1/{m} of the records."
-        return Plan(f"stable mode, {self.how}", unit, budget, (entry,), (note,), approximate_size)
+    def base_learner(self) -> BaseLearner:
+        """What runs on each block."""
+        steps = {} if self.steps is None else {"steps": self.steps}
+        if self.base == "sparsitron":
+            return Sparsitron(self.min_weight, self.width, self.order, **steps)
+        if self.base != "logistic":
+            raise InputError(f"base must be 'logistic' or 'sparsitron', got {self.base!r}")
+        if self.order != 2:
+            raise InputError(f"base='logistic' finds pairs only; for order={self.order!r} take base='sparsitron'")
+        return SparseLogistic(self.min_weight, self.width, **steps)
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> StructureResult:
-        """Ask the curator with ``share`` (all that remains, by default)."""
-        domain = curator.domain
-        budget = self._check(domain, share or curator.remaining or curator.budget)
-        m = self.blocks or blocks_for(budget, self.how)
-        candidates = self.base.candidates(domain)
-        method = f"stable mode, {self.how}, {type(self.base).__name__}"
+    @property
+    def method(self) -> str:
+        return f"stable mode, {self.how}, {type(self.base_learner()).__name__}"
+
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """One step: the blocks vote."""
+        check_plan(domain, unit, budget)
+        approx, base = self._check(domain, budget), self.base_learner()
+        whole = Whole(domain, unit, budget)
+        m, candidates = self.blocks or blocks_for(approx, self.how), base.candidates(domain)
 
         def learn(block: Curator) -> str:
-            return as_word(candidates, self.base.found(block))
+            return as_word(candidates, base.found(block))
 
-        out: Stability
-        if self.how == "histogram":
-            vote = curator.vote(learn, m, budget)
-            card = {**curator.statement(), "method": method, "blocks": m}
-            if vote.winner is None:
-                reason = (
-                    f"No graph had more than {vote.threshold} of {m} noisy votes. More records a block make blocks "
-                    "agree; with the same records, a larger ε needs fewer blocks."
-                )
-                return StructureResult(domain, method, None, {}, reason, {"votes": vote.threshold or 0}, card)
-            word, facts = vote.winner, {"noisy_votes": vote.counts[vote.winner], "blocks": m}
-        else:
-            if self.how == "each edge":
-                out = curator.vote_for_each(learn, len(candidates), m, budget)
-                word = "" if out.signs is None else "".join("1" if s else "0" for s in out.signs)
-            else:
-                out = curator.vote_and_test(learn, m, budget)
-                word = out.word or ""
-            card = {**curator.statement(), "method": method, "blocks": m, "noisy_distance": out.noisy_distance}
-            if out.refused or len(word) != len(candidates):
-                return refusal(domain, method, out, card, "blocks (and records)")
-            facts = {"noisy_distance": out.noisy_distance, "blocks": m}
-        cliques = tuple(c for c, yes in zip(candidates, word, strict=True) if yes == "1")
-        return StructureResult(domain, method, cliques, dict.fromkeys(cliques, facts), card=card)
+        def asks(released: Measurements) -> Asking[Found]:
+            return _read(candidates, m, (yield Poll(approx, learn, m, self.how, len(candidates))))
+
+        scale, threshold = _planned(approx, self.how)
+        note = f"A graph is released above {threshold}; each block has 1/{m} of the records."
+        mechanism = "stability histogram" if self.how == "histogram" else STABILITY
+        vote = tested(whole, f"votes of {m} blocks, {self.how}", approx, scale, asks, mechanism)
+        return Procedure(self.method, whole, (vote,), (note,), approximate_size)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> StructureResult:
+        """The graph that the vote released, or its refusal."""
+        return result_of(measurements, domain, self.method)
 
     def _check(self, domain: Domain, budget: Budget) -> ApproxDP:
         if not isinstance(budget, ApproxDP):
             raise BudgetError(f"stable mode needs a whole (ε, δ) budget, and there is {budget}")
-        if len(domain) < 2:
-            raise InputError(f"a graph needs at least two columns, there are {len(domain)}")
+        check_columns(domain)
         return budget
+
+
+def _planned(budget: ApproxDP, how: How) -> tuple[float, int]:
+    """The scale of the noise, and the threshold."""
+    one_vote = Sensitivity(2, 2, 1, 2)  # one count falls and another rises
+    call, _ = plan_threshold(one_vote, budget) if how == "histogram" else plan_stability(budget)
+    assert call.threshold is not None
+    return call.scale, call.threshold
+
+
+def _read(candidates: Sequence[Clique], blocks: int, out: Vote | Stability) -> Found:
+    """What the vote released, as plain data."""
+    facts: dict[str, int] = {"blocks": blocks}
+    if isinstance(out, Vote):
+        if out.winner is None:
+            reason = (
+                f"No graph had more than {out.threshold} of {blocks} noisy votes. More records a block make blocks "
+                "agree; with the same records, a larger ε needs fewer blocks."
+            )
+            return nothing_found(reason, {"votes": out.threshold or 0}, **facts)
+        word, known = out.winner, {"noisy_votes": out.counts[out.winner], **facts}
+    else:
+        # Each edge has a sign of its own; a word may also be that most blocks could not learn.
+        word = out.word or "".join("1" if s else "0" for s in (() if out.signs is None else out.signs))
+        if out.refused or word == ABSTAIN:
+            return refusal(out, "blocks (and records)", **facts)
+        facts["noisy_distance"] = out.noisy_distance
+        known = facts
+    return graph_found({c: known for c, yes in zip(candidates, word, strict=True) if yes == "1"}, **facts)

@@ -2,51 +2,112 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from ...domain import Clique, Domain
-from ...models.binary import BinaryMRF
-from ...models.ising import IsingModel
+from ...errors import InputError
+from ...measurement import Measurements
 from ...models.pairwise import PairwiseModel
 from ...privacy.budget import Budget
-from ...privacy.curator import Curator
 from ...privacy.unit import PrivacyUnit
-from ..fields.pairwise import PairwiseLearner
-from ..procedure import Plan
-from ..spins.binary_learner import BinaryMRFLearner
-from ..spins.ising_learner import IsingLearner
+from ..checks import check_plan
+from ..fields.pairwise import PairwiseField
+from ..learner import Learner
+from ..procedure import Procedure
+from ..regressions.frank_wolfe import Variant
+from ..regressions.pairwise import PairwiseRegressions
+from ..regressions.spins import SpinRegressions
+from ..spins.coefficients import coefficients_of
+from ..spins.field import SpinField
 from .result import StructureResult, maximal
+from .stable_edges import StableEdges
+
+METHOD = "thresholded parameters"
 
 
 @dataclass(frozen=True)
-class ThresholdedParameters:
-    """The graph of the model that ``learner`` learns, moments or Frank–Wolfe, for any budget that it takes.
+class ThresholdedParameters(Learner[StructureResult]):
+    """The graph of the model that noisy moments give, under any budget.
 
-    Give the learner ``min_weight`` = η: it drops couplings below η/2 ([001] Theorem 3.8 with α = η/2 recovers the
-    graph). The guarantee is the learner's.
+    The model is of spins where every column has two levels, and pairwise otherwise. The guarantee is its learner's.
+
+    Parameters
+    ----------
+    min_weight:
+        η: parameters below η/2 are dropped ([001] Theorem 3.8 with α = η/2 recovers the graph).
+    max_edges:
+        A public bound on the number of interactions.
+    order:
+        t > 2: interactions of up to t binary columns; maximal ones are reported.
     """
 
-    learner: IsingLearner | PairwiseLearner | BinaryMRFLearner
+    refits: ClassVar[bool] = False
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """The learner's own plan."""
-        return self.learner.plan(domain, unit, budget, approximate_size)
+    min_weight: float = 0.0
+    max_edges: int | None = None
+    order: int = 2
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> StructureResult:
-        """Ask the curator with ``share`` (all that remains, by default)."""
-        model = self.learner.fit(curator, share)
+    def __post_init__(self) -> None:
+        StableEdges(order=self.order)  # the same bounds, the same errors
+        self._spins()
+
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """The procedure of the model's learner."""
+        check_plan(domain, unit, budget)
+        inner = self._learner(domain).prepare(domain, unit, budget, public_size, approximate_size)
+        return replace(inner, method=f"{METHOD}, {inner.method}")
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> StructureResult:
+        """The model, and of it what is large enough; post-processing only."""
+        domain = domain or measurements.domain
+        model = self._learner(domain).estimate(measurements, domain)
         found: dict[Clique, Any]
-        if isinstance(model, BinaryMRF):
-            least = self.learner.min_weight / 2
-            large = [I for I, h in model.coefficients.items() if len(I) > 1 and abs(h) > least]
-            found = {I: {"noisy_coefficient": float(model.coefficients[I])} for I in maximal(large)}
-        elif isinstance(model, PairwiseModel):
+        if isinstance(model, PairwiseModel):
             found = {(a, b): {"noisy_weight": float(abs(model.weights(a, b)).max())} for a, b in model.edges}
         else:
-            assert isinstance(model, IsingModel)
-            found = {pair: {"noisy_coupling": a} for pair, a in model.edge_strength().items()}
-        method = f"thresholded parameters, {(model.card or {}).get('method', '')}"
-        return StructureResult(
-            curator.domain, method, tuple(found), found, card={**(model.card or {}), "method": method}
-        )
+            h = coefficients_of(model)
+            large = [I for I, value in h.items() if len(I) > 1 and abs(value) > self.min_weight / 2]
+            found = {I: {"noisy_coupling": float(h[I])} for I in maximal(large)}
+        card = model.card or {}
+        method = f"{METHOD}, {card.get('method', '')}"
+        return StructureResult(domain.names, method, tuple(found), found, card={**card, "method": method})
+
+    def _learner(self, domain: Domain) -> Learner[Any]:
+        if max(domain.shape, default=2) == 2:
+            return self._spins()
+        if self.order > 2:
+            raise InputError("interactions of more than two columns are for columns with two levels each")
+        return self._levels()
+
+    def _spins(self) -> Learner[Any]:
+        return SpinField(self.order, max_terms=self.max_edges, min_weight=self.min_weight)
+
+    def _levels(self) -> Learner[Any]:
+        return PairwiseField(max_edges=self.max_edges, min_weight=self.min_weight)
+
+
+@dataclass(frozen=True)
+class ThresholdedRegressions(ThresholdedParameters):
+    """The same for the model of private sparse logistic regressions ([001] Algorithms 2 to 4).
+
+    ``width`` (λ), ``variant`` and ``steps`` are those of the regressions.
+    """
+
+    width: float | None = None
+    variant: Variant = "tight"
+    steps: int | None = None
+
+    def _spins(self) -> Learner[Any]:
+        return SpinRegressions(self.order, self.width, self.variant, self.steps, self.max_edges, self.min_weight)
+
+    def _levels(self) -> Learner[Any]:
+        bounds = self.max_edges, self.min_weight
+        return PairwiseRegressions(self.width, self.variant, self.steps, "coordinate", *bounds)

@@ -1,0 +1,86 @@
+"""The steps of a procedure that descends by Frank–Wolfe: how many noisy steps, and what pays for knowing that.
+
+With a given or computable number of steps (a public number of records) nothing else is asked. Otherwise a noisy number
+of records is bought first, from which the steps follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...errors import InputError, counted
+from ...measurement import Measurement, Measurements
+from ...privacy.budget import Budget
+from ...privacy.requests import Asking
+from ..counting import counted_first, records_in, size_and_rest
+from ..planned import selecting
+from ..procedure import Found, Procedure, Step, Whole
+from .frank_wolfe import Problems, State, Variant, descend, selection_of
+
+NOTE = "Selections, not sums: their noise is on the scores inside."
+
+
+def check_steps(variant: str, steps: int | None) -> None:
+    """Of Frank–Wolfe."""
+    if variant not in ("tight", "published"):
+        raise InputError(f"variant must be 'tight' or 'published', got {variant!r}")
+    if steps is not None and (type(steps) is not int or steps < 1):
+        raise InputError(f"steps must be a whole number of at least 1, got {steps!r}")
+
+
+def state_of(measurements: Measurements) -> State:
+    """Where a run of :class:`Descent` ended."""
+    state = measurements.found.get("state")
+    if not isinstance(state, State):
+        raise InputError("these measurements do not say where the steps of Frank–Wolfe ended; use fit(curator)")
+    return state
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Frank–Wolfe on some problems from a start, with ``steps`` noisy steps, or as many as ``choose`` makes of the
+    number of records and the share. ``what``: what each step selects, in words."""
+
+    problem: Problems
+    start: State
+    variant: Variant
+    steps: int | None
+    choose: Callable[[float, Budget], int]
+    what: str
+
+    def procedure(
+        self, method: str, whole: Whole, public_size: int | None, approximate_size: float | None
+    ) -> Procedure:
+        """The descent and nothing else, with a noisy count first where one is needed. A guess of the number of records
+        tells how many steps to expect."""
+        steps, given = self.prepared(whole, public_size)
+        notes = [NOTE]
+        if self.steps is None and public_size is None and approximate_size is not None:
+            expected = self.choose(max(approximate_size, 1.0), size_and_rest(whole.budget, public_size)[1])
+            notes.append(
+                f"The noisy number of records decides how many: {counted(expected, 'step')} at n ≈ "
+                f"{approximate_size:g}."
+            )
+        return Procedure(method, whole, steps, tuple(notes), approximate_size, given)
+
+    def prepared(self, whole: Whole, public_size: int | None) -> tuple[tuple[Step, ...], tuple[Measurement, ...]]:
+        """All there is to do with the whole budget, a noisy count first where one is needed; and what is given."""
+        if self.steps is not None:
+            return (self.step(whole, whole.budget, None),), ()
+        count, given, rest = counted_first(whole, public_size)
+        return (*count, self.step(whole, rest, public_size)), given
+
+    def step(self, whole: Whole, share: Budget, public_size: int | None) -> Step:
+        """The selections, for ``share``; a noisy number of records must come before unless it is public or their number
+        given. Finds the ``state`` where it ends."""
+        steps = self.steps
+        if steps is None and public_size is not None:
+            steps = self.choose(max(public_size, 1), share)
+
+        def asks(released: Measurements) -> Asking[Found]:
+            number = self.choose(records_in(released), share) if steps is None else steps
+            return {"state": (yield from descend(self.problem, self.start, number, share, self.variant))}
+
+        name = f"{'some steps' if steps is None else counted(steps, 'step')}, {self.what}"
+        return whole.later(name, share, asks, selecting(share, selection_of(self.variant)))
