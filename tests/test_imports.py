@@ -56,7 +56,7 @@ ONE_WAY = [
     "_version", "errors", "progress",
     "attribute", "impossible", "domain", "arguments", "frames", "encoding", "language", "ordering",
     "io",  # how things lie in files: bytes and plain data
-    "factor", "graph", "inference", "models",
+    "factor", "count_table", "graph", "inference", "models",
     "files", "networks",  # from files to models
     "measurement", "schema", "tables", "privacy",
     "learn", "papers", "spec", "forecasts",

@@ -10,6 +10,7 @@ from fractions import Fraction
 import pytest
 
 from discreet import ZCDP, ApproxDP, Curator, Domain, Marginals, PrivacyUnit, PureDP, encode
+from discreet.errors import BudgetError
 from discreet.learn.procedure import Procedure, Whole
 from discreet.papers.two_stage import TwoStageNetwork
 from discreet.privacy import requests
@@ -21,6 +22,7 @@ from discreet.privacy.query import Query, Score, WorstTable
 from discreet.privacy.requests import Measure, Select, SelectEach
 from discreet.privacy.stability import StabilityTest
 from discreet.report.spending import describe_steps, portions
+from discreet.spec import METHODS, Spec
 
 DOMAIN = Domain.of({name: ["no", "yes"] for name in "abc"})
 ROWS = {name: ["no", "yes"] * 20 for name in "abc"}
@@ -132,6 +134,45 @@ def test_the_ledger_tells_the_steps_by_their_names(name):
     at = [text.index(step.name) for step in procedure.steps]
     assert at == sorted(at)
     assert not [word for word in ("Marginals", "Gradients", "Vertex", "Test", "None") if word in text], text
+
+
+# -- all methods -------------------------------------------------------------------------------------------------------
+
+
+def learned(method) -> list[tuple[str, Spec]]:
+    options: dict = {"graph": {"b": ["a"], "c": ["b"]}} if method.needs == "graph" else {}
+    options |= {"cliques": [["a", "b"], ["b", "c"]]} if method.needs == "cliques" else {}
+    options |= {name: {"order": 3, "min_weight": 0.4}.get(name, 1) for name in method.demands}
+    more = [{"halves": True}] if "halves" in method.options else []
+    return [(f"{method.family} {method.name} {extra}", Spec(method.family, method.name, options | extra))
+            for extra in ({}, *more)]  # fmt: skip
+
+
+SPECS = {name: spec for method in METHODS for name, spec in learned(method)}
+
+
+@pytest.mark.parametrize("budget", [PURE, CONCENTRATED, APPROXIMATE], ids=["pure", "zCDP", "approximate"])
+@pytest.mark.parametrize("name", SPECS)
+def test_every_method_tells_its_own_steps_and_shares(name, budget):
+    learner = SPECS[name].learner()
+    try:
+        procedure = learner.prepare(DOMAIN, PrivacyUnit(), budget, None, None)
+    except BudgetError:
+        return  # tests of stability need a δ, and some others none
+    card = run(procedure)
+    found = portions(card)
+    assert sum(p.part for p in found) == pytest.approx(1, abs=1e-3)
+    text = describe_steps(card["steps"])
+    known = {str(facts["step"]) for facts in card["steps"] if "step" in facts}
+    assert known <= {step.name for step in procedure.steps}, "nothing is asked outside of the steps"
+    assert all(step in text for step in known)
+    if procedure.composition == "in blocks":
+        assert len(found) == 1 and all(step in found[0].what for step in known)
+        return
+    planned = {step.name: float(part_of(step.share, procedure.budget)) for step in procedure.steps}
+    for portion in found:
+        if portion.what != "not used":
+            assert portion.part <= planned[portion.what] * (1 + 1e-9), "no more than the plan says"
 
 
 def test_what_was_asked_in_words():
