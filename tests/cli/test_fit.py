@@ -11,8 +11,8 @@ import yaml
 from command_desk import CANARIES, assert_discreet, contents
 
 from discreet.errors import FileFormatError
+from discreet.files import open_model
 from discreet.io.archive import read_archive, write_archive
-from discreet.io.interchange import open_model
 from discreet.models import BayesianNetwork, MarkovRandomField
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release
