@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
+from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 
 from benchmarks._mrf_ising import ADD, columns_of, draw
 from discreet.learn.fields.pairwise import PairwiseLearner
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
-from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from discreet.learn.structure.learner import StructureLearner
 from discreet.models import IsingModel, generators
 from discreet.papers.theory.calibration import FEWEST_IF_CROWDED, Calibration, calibrated

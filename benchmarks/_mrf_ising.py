@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 
 from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
 from discreet.inference.spins import SpinChains, colour_classes
 from discreet.learn.regressions.frank_wolfe import choose_steps
-from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP, Budget
 from discreet.privacy.curator import Curator, ExactCurator

@@ -16,20 +16,23 @@ import numpy as np
 
 from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
-from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.fields.pairwise import PairwiseField
 from discreet.learn.query_release import (
     AnnealedSearch,
+    AnswersLearner,
+    GaussianAnswers,
     IntegerProgram,
+    MultiplicativeWeights,
     Parities,
-    ReleasedAnswers,
+    PerturbedLeader,
     Tables,
     Workload,
-    release_gaussian,
-    release_multiplicative_weights,
-    release_perturbed_leader,
 )
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
+from discreet.learn.regressions.pairwise import PairwiseRegressions
+from discreet.learn.regressions.spins import SpinRegressions
+from discreet.learn.spins.field import SpinField
 from discreet.models import BinaryMRF, generators
+from discreet.papers.maximal_monomials import MaximalMonomials
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.queries.parities import all_monomials
@@ -38,7 +41,8 @@ from discreet.tables.memory import MemoryTable
 
 REPLACE, ADD = PrivacyUnit(relation="replace-one"), PrivacyUnit()
 RHO, WEIGHT = 0.1, 0.35
-Method = Callable[[Curator, Workload], ReleasedAnswers]
+Method = Callable[[Workload], AnswersLearner]
+Field = Callable[[float], Any]  # from a width to a learner of fields
 
 
 def rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
@@ -75,8 +79,15 @@ def pairwise_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterat
             asked_for = (k, n) == (3, 10_000)
             many = max(runs, 5) if asked_for else runs  # the default is quick, and graphs differ
 
-            def get(name: str, unit: PrivacyUnit | None, runs: int, k: int = k, n: int = n, **options: Any) -> float:
-                work = partial(pairwise_error, k, n, unit, runs, seed, **options)
+            def get(
+                name: str,
+                unit: PrivacyUnit | None,
+                runs: int,
+                learner: Field = lambda _: PairwiseField(),
+                k: int = k,
+                n: int = n,
+            ) -> float:
+                work = partial(pairwise_error, learner, k, n, unit, runs, seed)
                 return float(kept.get(f"pairwise {name} k={k} n={n} runs={runs}", work))
 
             exact = get("exact", None, many)
@@ -87,18 +98,19 @@ def pairwise_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterat
                 continue
             yield row(what, setting, get("moments add", ADD, many), **reference, **facts(many, ADD))
             for vertices in ("coordinate", "group"):
-                found = get(f"frank_wolfe {vertices}", REPLACE, runs, method="frank_wolfe", vertices=vertices)
+                regressions = partial(PairwiseRegressions, vertices=vertices)
+                found = get(f"frank_wolfe {vertices}", REPLACE, runs, regressions)
                 yield row(what, setting, found, method=f"frank_wolfe, tight, {vertices} vertices", **reference,
                           **facts(runs))  # fmt: skip
 
 
-def pairwise_error(k: int, n: int, unit: PrivacyUnit | None, runs: int, seed: int, **options: Any) -> float:
+def pairwise_error(learner: Field, k: int, n: int, unit: PrivacyUnit | None, runs: int, seed: int) -> float:
     errors = []
     for r in range(runs):
         s = 1000 * seed + r
         truth = generators.pairwise(10, generators.regular(10, 3, random_state=s), levels=k, random_state=s)
         table = table_of(truth.sample(n, s).codes, truth.domain)
-        found = PairwiseLearner(width=truth.width, **options).fit(ask(table, unit, n))
+        found = learner(truth.width).fit(ask(table, unit, n))
         pairs = combinations(truth.domain.names, 2)
         errors.append(max(np.abs(found.weights(a, b) - truth.weights(a, b)).max() for a, b in pairs))
     return float(statistics.fmean(errors))
@@ -109,24 +121,24 @@ def pairwise_error(k: int, n: int, unit: PrivacyUnit | None, runs: int, seed: in
 
 def binary_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
     """Sup-norm, ℓ1 and maximal-monomial errors of the default and of Algorithms 4 and 5."""
-    methods: dict[str, tuple[PrivacyUnit, dict[str, Any]]] = {
-        "": (REPLACE, {}),
-        "frank_wolfe (Algorithm 4), tight": (REPLACE, {"method": "frank_wolfe"}),
-        "maximal_monomials (Algorithm 5), tight": (REPLACE, {"method": "maximal_monomials"}),
+    methods: dict[str, tuple[PrivacyUnit, Field]] = {
+        "": (REPLACE, moments),
+        "frank_wolfe (Algorithm 4), tight": (REPLACE, lambda width: SpinRegressions(3, width=width)),
+        "maximal_monomials (Algorithm 5), tight": (REPLACE, lambda width: MaximalMonomials(3, width=width)),
     }
     if not quick:
-        methods["add-remove"] = (ADD, {})
+        methods["add-remove"] = (ADD, moments)
         methods["maximal_monomials (Algorithm 5), two halves"] = (
-            REPLACE, {"method": "maximal_monomials", "halves": True})  # fmt: skip
+            REPLACE, lambda width: MaximalMonomials(3, width=width, halves=True))  # fmt: skip
     for p, n in ((20, 10_000),) if quick else ((10, 10_000), (20, 1000), (20, 10_000), (20, 100_000), (40, 30_000)):
         setting = f"p = {p}, t = 3, n = {n:g}, ρ = {RHO:g}"
         found = {
             name: kept.get(f"binary {name} p={p} n={n} runs={runs}",
-                            partial(binary_errors, p, n, unit, runs, seed, **options))
-            for name, (unit, options) in methods.items()
+                            partial(binary_errors, learner, p, n, unit, runs, seed))
+            for name, (unit, learner) in methods.items()
         }  # fmt: skip
-        exact = kept.get(f"binary exact p={p} n={n} runs={runs}", partial(binary_errors, p, n, None, runs, seed)) \
-            if not quick else None  # fmt: skip
+        work = partial(binary_errors, moments, p, n, None, runs, seed)
+        exact = None if quick else kept.get(f"binary exact p={p} n={n} runs={runs}", work)
         for name, (unit, _) in methods.items():
             for norm, error in found[name].items():
                 target = 0.06 if (p, n, norm, name) == (20, 10_000, "sup-norm error", "") else None
@@ -136,6 +148,10 @@ def binary_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator
                           **facts(runs, unit))  # fmt: skip
 
 
+def moments(width: float) -> SpinField:
+    return SpinField(3, width=width)
+
+
 def field_of_triples(p: int, seed: int) -> BinaryMRF:
     """p/2 random triples and a matching, all of one size."""
     rng = np.random.default_rng(seed)
@@ -143,13 +159,13 @@ def field_of_triples(p: int, seed: int) -> BinaryMRF:
     return generators.binary(p, sorted({*triples, *generators.matching(p)}), weight=WEIGHT, random_state=seed)
 
 
-def binary_errors(p: int, n: int, unit: PrivacyUnit | None, runs: int, seed: int, **options: Any) -> dict[str, float]:
+def binary_errors(learner: Field, p: int, n: int, unit: PrivacyUnit | None, runs: int, seed: int) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for r in range(runs):
         s = 1000 * seed + r
         truth = field_of_triples(p, s)
         table = table_of(truth.sample(n, s).codes, truth.domain)
-        model = BinaryMRFLearner(3, width=truth.width, **options).fit(ask(table, unit, n))
+        model = learner(truth.width).fit(ask(table, unit, n))
         h, u = truth.coefficients, model.coefficients
         gaps = {I: abs(u[I] - h[I]) for I in {*u, *h}}
         found.setdefault("sup-norm error", []).append(max(gaps.values()))
@@ -168,14 +184,14 @@ def parity_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator
         settings += [(8, 1000, None), (8, 100_000, None), (12, 1000, None), (12, 10_000, None), (16, 3000, None)]
     for p, n, rounds in settings:
         methods: dict[str, Method] = {
-            "": release_gaussian,
-            "perturbed leader (sepFEM)": partial(release_perturbed_leader, random_state=seed, rounds=rounds),
+            "": GaussianAnswers,
+            "perturbed leader (sepFEM)": partial(PerturbedLeader, random_state=seed, rounds=rounds),
         }
         if p <= 12:
-            methods["multiplicative weights"] = release_multiplicative_weights
+            methods["multiplicative weights"] = MultiplicativeWeights
         if not quick and p <= 12:
             methods["perturbed leader (FEM)"] = partial(
-                release_perturbed_leader, random_state=seed, perturbation="exponential")  # fmt: skip
+                PerturbedLeader, random_state=seed, perturbation="exponential")  # fmt: skip
         for kind, what in (("parities", f"all parities up to order {3}"), ("tables", "all two-way tables")):
             setting = f"p = {p}, {what}, n = {n:g}, ρ = {RHO:g}"
             found = {
@@ -202,7 +218,7 @@ def release_error(method: Method, kind: str, p: int, n: int, runs: int, seed: in
         table = table_of(truth.sample(n, s).codes, truth.domain)
         workload = workload_of(kind, truth.domain)
         exact = np.concatenate([part.reshape(-1) for part in table.sum(workload.query)]) / n
-        out.append(float(np.abs(method(ask(table, REPLACE, n), workload).answers - exact).max()))
+        out.append(float(np.abs(method(workload).fit(ask(table, REPLACE, n)).answers - exact).max()))
     return statistics.fmean(out)
 
 
@@ -225,9 +241,8 @@ def oracle_errors(p: int, n: int, rounds: int, samples: int, seed: int) -> dict[
     out = {}
     for name, oracle in (("integer program", IntegerProgram(0.5)), ("annealed search", AnnealedSearch())):
         begun = time.perf_counter()
-        released = release_perturbed_leader(
-            ask(table, REPLACE, n), workload, oracle=oracle, rounds=rounds, samples=samples, random_state=seed
-        )
+        learner = PerturbedLeader(workload, oracle, rounds=rounds, samples=samples, random_state=seed)
+        released = learner.fit(ask(table, REPLACE, n))
         assert released.gap is not None
         error = float(np.abs(released.answers - exact).max())
         out[name] = (error, released.gap, time.perf_counter() - begun)

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from discreet.learn.spins.ising_learner import IsingLearner
 
 from benchmarks._mrf_ising import ADD, REPLACE, draw, graph
 from benchmarks.harness import ratio, row, seconds
 from discreet.domain import Domain
-from discreet.learn.spins.ising_learner import IsingLearner
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.queries.gradients import SpinGradients

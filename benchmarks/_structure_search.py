@@ -12,12 +12,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from benchmarks._mrf_ising import columns_of, draw
-from discreet.learn.spins.ising_learner import IsingLearner
-from discreet.learn.structure.base_learners import SparseLogistic, Sparsitron
 from discreet.learn.structure.selected_edges import SelectedEdges
 from discreet.learn.structure.stable_edges import StableEdges
 from discreet.learn.structure.stable_mode import StableMode
-from discreet.learn.structure.thresholded import ThresholdedParameters
+from discreet.learn.structure.thresholded import ThresholdedParameters, ThresholdedRegressions
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
@@ -46,19 +44,17 @@ DEFAULT = Method("stable edges", lambda eta, _: StableEdges(eta), APPROX, lambda
 UNKNOWN = Method("stable edges, η unknown", lambda eta, _: StableEdges(), APPROX, lambda p: 400)
 CORRELATION = Method("stable edges, correlation", lambda eta, _: StableEdges(eta, "correlation"), APPROX, lambda p: 400)
 CONDITIONAL = Method("stable edges, conditional", lambda eta, _: StableEdges(eta, "conditional"), APPROX, lambda p: 700)
-MODE = Method(
-    "stable mode (paper)", lambda eta, lam: StableMode(SparseLogistic(eta, lam)), APPROX, lambda p: 4000, slow=True
-)
+MODE = Method("stable mode (paper)", StableMode, APPROX, lambda p: 4000, slow=True)
 PTR = Method(
     "propose-test-release",
-    lambda eta, lam: StableMode(SparseLogistic(eta, lam), "propose-test-release"),
+    lambda eta, lam: StableMode(eta, lam, how="propose-test-release"),
     APPROX,
     lambda p: 5000,
     slow=True,
 )
 VOTES = Method(
     "votes on each edge",
-    lambda eta, lam: StableMode(SparseLogistic(eta, lam), "each edge"),
+    lambda eta, lam: StableMode(eta, lam, how="each edge"),
     APPROX,
     lambda p: 4000,
     slow=True,
@@ -70,14 +66,14 @@ SELECTED_UNKNOWN = Method(
 SELECTED_PURE = Method("selected edges, pure DP", lambda eta, _: SelectedEdges(eta), PURE, lambda p: 250 * p)
 MOMENTS = Method(
     "thresholded moments",
-    lambda eta, _: ThresholdedParameters(IsingLearner(min_weight=eta)),
+    lambda eta, _: ThresholdedParameters(eta),
     CONCENTRATED,
     lambda p: 250 * math.sqrt(p),
     slow=True,
 )
 FRANK_WOLFE = Method(
     "thresholded Frank–Wolfe, tight",
-    lambda eta, lam: ThresholdedParameters(IsingLearner("frank_wolfe", width=lam, min_weight=eta)),
+    lambda eta, lam: ThresholdedRegressions(eta, width=lam),
     CONCENTRATED,
     lambda p: 300 * p,
     slow=True,
@@ -225,12 +221,12 @@ TWO_TRIPLES = "t = 3, two triples and a pair of 8, weight 0.7"
 OTHER_FAMILIES = {
     CHAIN_OF_THREE_LEVELS: (
         Method("stable edges", lambda *_: StableEdges(0.8), APPROX, lambda p: 3000),
-        Method("stable mode (paper)", lambda *_: StableMode(SparseLogistic(0.8, 2.0, steps=30)), APPROX,
+        Method("stable mode (paper)", lambda *_: StableMode(0.8, 2.0, steps=30), APPROX,
                lambda p: 10_000, slow=True),
     ),
     TWO_TRIPLES: (
         Method("stable edges", lambda *_: StableEdges(0.7, "correlation", 3), APPROX, lambda p: 500),
-        Method("stable mode (paper)", lambda *_: StableMode(Sparsitron(0.7, 0.7, 3, steps=60)), APPROX,
+        Method("stable mode (paper)", lambda *_: StableMode(0.7, 0.7, "sparsitron", 3, steps=60), APPROX,
                lambda p: 10_000, slow=True),
     ),
 }  # fmt: skip

@@ -259,7 +259,7 @@ def _times(network: BayesianNetwork, seed: int) -> Iterator[Row]:
         from pgmpy.estimators import MaximumLikelihoodEstimator
         from pgmpy.models import DiscreteBayesianNetwork
     except ImportError:
-        yield row("counting, time by pgmpy's", "alarm", None, runs=0, note="skipped: pgmpy is not installed")  # type: ignore[arg-type]
+        yield row("counting, time divided by pgmpy's", "alarm", None, runs=0, note="skipped: pgmpy is not installed")  # type: ignore[arg-type]
         return
     families = Families.of(network.domain, network)
     codes = network.sample(RECORDS, seed).codes
@@ -273,7 +273,7 @@ def _times(network: BayesianNetwork, seed: int) -> Iterator[Row]:
         middle = time.perf_counter()
         MaximumLikelihoodEstimator(peer, frame).get_parameters(n_jobs=1)
         ratios.append((middle - begun) / (time.perf_counter() - middle))
-    yield row("counting, time by pgmpy's MLE", "alarm, 10,000 encoded records", np.median(ratios), target=1 / 20,
+    yield row("counting, time divided by pgmpy's MLE", "alarm, 10,000 encoded records", np.median(ratios), target=1 / 20,
               reference=1.0, reference_name="pgmpy", runs=3)  # fmt: skip
 
 

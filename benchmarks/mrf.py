@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from discreet.learn.spins.ising_learner import IsingLearner
 
 from benchmarks import _mrf_release
 from benchmarks._mrf_ising import ADD, Found, accuracy, columns_of, recovery
@@ -23,7 +24,6 @@ from benchmarks._mrf_regression import Curve, excess_risk
 from benchmarks._mrf_speed import speed
 from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
-from discreet.learn.spins.ising_learner import IsingLearner
 from discreet.models import IsingModel
 from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator

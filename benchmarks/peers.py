@@ -33,7 +33,7 @@ from discreet.models.base import Model
 from discreet.models.records import Records
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator
-from discreet.spec import Recipe, default_recipe, learn
+from discreet.spec import Spec, resolve
 from discreet.tables.encode import encode
 
 Row = dict[str, Any]
@@ -148,12 +148,12 @@ def mean_variation(domain: Domain, true: np.ndarray, made: np.ndarray) -> float:
 def _ours(name: str, budget: Budget, method: str, seed: int, data: Path | None) -> Row:
     """Learn, then make records with rounded counts, as most peers do."""
     domain, true = _records(name, seed, data)
-    recipe = Recipe(*OURS[method]) if OURS[method] else default_recipe(domain)
+    spec = Spec(*OURS[method]) if OURS[method] else resolve(domain)
     values = {n: [domain[n].levels[code] for code in true[:, i]] for i, n in enumerate(domain.names)}
     table = encode(values, domain)
     begun = time.perf_counter()
     with Curator(table, budget=budget) as curator:
-        model: Model = learn(recipe, curator).model
+        model: Model = spec.learn(curator).model
     fitted = time.perf_counter()
     made = model.sample(MADE, random_state=seed, method="rounded")
     done = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The release file: every recipe survives the journey, and what is in the file suffices to learn the model again."""
+"""The release file: every specification survives the journey, and what is in it suffices to learn the model again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
 from discreet.research import ResearchCurator
-from discreet.spec import METHODS, Recipe, default_recipe, learn, network_recipe
+from discreet.spec import METHODS, STRUCTURE, Spec, resolve
 from discreet.tables.encode import encode
 
 TRUTH = networks.load("asia")
@@ -32,30 +32,28 @@ CLIQUES = [["smoke", "lung"], ["smoke", "bronc"], ["lung", "bronc", "dysp"]]
 ROWS = encode(TRUTH.sample(2000, random_state=5).to_pandas()[list(DOMAIN.names)], DOMAIN)
 
 
-def recipe_for(method):
+def spec_for(method):
     options = {"graph": GRAPH} if method.needs == "graph" else {"cliques": CLIQUES} if method.needs else {}
-    if method.family == "binary":
-        options["order"] = 3
-    options |= dict.fromkeys(method.demands, 0.4)
-    return Recipe(method.family, method.name, options)
+    given = {"order": 3, "min_weight": 0.4}
+    return Spec(method.family, method.name, options | {name: given[name] for name in method.demands})
 
 
-RECIPES = {f"{m.family} {m.name}": recipe_for(m) for m in METHODS}
+SPECS = {f"{m.family} {m.name}": spec_for(m) for m in METHODS if m.family != STRUCTURE}
 
 
-def release_of(recipe, budget=None, curator=None):
+def release_of(spec, budget=None, curator=None):
     with curator or Curator(ROWS, PrivacyUnit(), budget or PureDP(1)) as asked:
-        return Release.of(learn(recipe, asked), {"epsilon": "1"}, {"name": "Lungs"})
+        return Release.of(spec.learn(asked), {"epsilon": "1"}, {"name": "Lungs"})
 
 
 @pytest.fixture(scope="module")
 def optimal():
-    return release_of(RECIPES["network optimal"])
+    return release_of(SPECS["network optimal"])
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_survives_the_journey(name, tmp_path):
-    release = release_of(RECIPES[name])
+@pytest.mark.parametrize("name", SPECS)
+def test_every_spec_survives_the_journey(name, tmp_path):
+    release = release_of(SPECS[name])
     path = tmp_path / "m.zip"
     release.save(path)
     back = Release.load(path)
@@ -64,7 +62,7 @@ def test_every_recipe_survives_the_journey(name, tmp_path):
     assert dict(back.run) == {"epsilon": "1"} and dict(back.stated) == {"name": "Lungs"}
     release.save(tmp_path / "again.zip")
     assert (tmp_path / "again.zip").read_bytes() == path.read_bytes(), "deterministic"
-    selects = name.endswith(("frank_wolfe", "maximal_monomials"))
+    selects = name.endswith(("frank_wolfe", "maximal_monomials", "regressions"))
     assert (release.again is None) == selects, "selections leave no sums behind"
     if release.again is not None:
         assert back.refit_agrees(), "the model follows from the tables in the file"
@@ -73,7 +71,7 @@ def test_every_recipe_survives_the_journey(name, tmp_path):
 
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6")])
 def test_every_notion(budget, tmp_path):
-    release = release_of(RECIPES["network optimal"], budget)
+    release = release_of(SPECS["network optimal"], budget)
     release.save(tmp_path / "m.zip")
     assert Release.load(tmp_path / "m.zip").card["budget"] == budget.to_dict()
 
@@ -88,15 +86,15 @@ def test_a_model_that_was_tampered_with_does_not_agree(optimal, tmp_path):
 def test_intervals_cover_what_the_noise_did():
     """The target is the same estimator on exact tables. Nominal 90 %; even at 80 %, five or fewer of twenty have a
     chance below 1e-6. Intervals of no width, which a forgotten noise would give, cover none."""
-    exact = RECIPES["network optimal"].learner().fit(ExactCurator(ROWS)).probability({"dysp": "yes"})
-    intervals = [release_of(RECIPES["network optimal"]).intervals(draws=12) for _ in range(20)]
+    exact = SPECS["network optimal"].learner().fit(ExactCurator(ROWS)).probability({"dysp": "yes"})
+    intervals = [release_of(SPECS["network optimal"]).intervals(draws=12) for _ in range(20)]
     found = [errors.probability({"dysp": "yes"}) for errors in intervals]
     assert sum(bool(interval.covers(exact)) for interval in found) > 5
     assert not any(interval.estimate == exact for interval in found), "there is noise to cover"
 
 
 def test_a_release_without_sums_says_so(tmp_path):
-    release = release_of(RECIPES["ising frank_wolfe"])
+    release = release_of(SPECS["spin frank_wolfe"])
     assert not release.has_intervals
     with pytest.raises(InputError, match="no noisy sums"):
         release.intervals()
@@ -115,13 +113,13 @@ def test_a_plain_model_file_is_a_release_without_sums(tmp_path):
 # -- what is no release is never saved or shown as one -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", SPECS)
 def test_research_and_exact_models_are_not_saved(name, tmp_path):
     for curator in (ResearchCurator(ROWS, budget=PureDP(1), seed=3), ExactCurator(ROWS)):
         origin = curator.statement()["origin"]
-        model = RECIPES[name].learner().fit(curator)
+        model = SPECS[name].learner().fit(curator)
         assert model.card["origin"] == origin
-        release = Release(model, RECIPES[name])
+        release = Release(model, SPECS[name])
         for save in (release.save, model.save):
             with pytest.raises(NotAReleaseError, match=origin):
                 save(tmp_path / "m.zip")
@@ -140,7 +138,7 @@ def test_research_sums_are_refused_even_beside_an_honest_card(optimal, tmp_path)
 
 def test_research_noise_is_seeded_and_right():
     def smoke(seed):
-        return learn(RECIPES["network optimal"], ResearchCurator(ROWS, budget=PureDP(1), seed=seed))
+        return SPECS["network optimal"].learn(ResearchCurator(ROWS, budget=PureDP(1), seed=seed))
 
     assert smoke(1).model == smoke(1).model
     assert smoke(1).model != smoke(2).model
@@ -153,41 +151,38 @@ def test_research_noise_is_seeded_and_right():
     assert np.mean(drawn.counts[1:].astype(float) ** 2) == pytest.approx(drawn.noise.variance, rel=0.25)
 
 
-# -- recipes -----------------------------------------------------------------------------------------------------------
+# -- specifications ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Recipe("networt", "optimal", {"graph": GRAPH}), "did you mean 'network'"),
-        (lambda: Recipe("network", "optimum", {"graph": GRAPH}), "did you mean 'optimal'"),
-        (lambda: Recipe("network", "optimal"), "needs its graph"),
-        (lambda: Recipe("network", "optimal", {"graph": GRAPH, "nois": "laplace"}), "did you mean 'noise'"),
-        (lambda: Recipe("network", "optimal", {"graph": GRAPH, "memory_limit": 1}), "no option 'memory_limit'"),
-        (lambda: Recipe("network", "optimal", {"graph": object()}), "a number, a word"),
-        (lambda: Recipe("network", "optimal", {"graph": GRAPH, "fit_steps": -1}).learner(), "fit_steps"),
-        (lambda: Recipe("network", "two_stage", {"graph": GRAPH, "rate": [1]}).learner(), "rate"),
-        (lambda: Recipe.from_dict({"family": "network"}), "a recipe has"),
-        (lambda: Recipe.from_dict({"family": 1, "method": "optimal", "options": {}}), "words"),
-        (lambda: Recipe.from_dict({"family": "field", "method": "naive", "options": [1]}), "table"),
-        (lambda: Recipe.from_dict({"family": "ising", "method": "moments", "options": {"max_edges": 10**9}}), "larger"),
+        (lambda: Spec("networt", "optimal", {"graph": GRAPH}), "did you mean 'network'"),
+        (lambda: Spec("network", "optimum", {"graph": GRAPH}), "did you mean 'optimal'"),
+        (lambda: Spec("network", "optimal"), "needs its graph"),
+        (lambda: Spec("network", "optimal", {"graph": GRAPH, "nois": "laplace"}), "did you mean 'noise'"),
+        (lambda: Spec("network", "optimal", {"graph": GRAPH, "memory_limit": 1}), "no option 'memory_limit'"),
+        (lambda: Spec("network", "optimal", {"graph": object()}), "a number, a word"),
+        (lambda: Spec("network", "optimal", {"graph": GRAPH, "fit_steps": -1}), "fit_steps"),
+        (lambda: Spec("network", "two_stage", {"graph": GRAPH, "rate": [1]}), "rate"),
+        (lambda: Spec.from_dict({"family": "network"}), "a specification has"),
+        (lambda: Spec.from_dict({"family": 1, "method": "optimal", "options": {}}), "the family is a word"),
+        (lambda: Spec.from_dict({"family": "field", "method": "naive", "options": [1]}), "table"),
+        (lambda: Spec.from_dict({"family": "ising", "method": "moments", "options": {"max_edges": 10**9}}), "larger"),
     ],
 )  # fmt: skip
-def test_bad_recipes(make, message):
+def test_bad_specs(make, message):
     with pytest.raises(Exception, match=message) as caught:
         make()
     assert type(caught.value).__module__ == "discreet.errors"
 
 
 def test_the_default_follows_public_quantities():
-    assert default_recipe(Domain.of({"a": 2})).method == "optimal"
-    assert default_recipe(DOMAIN).options == {"max_parents": 2}
-    assert default_recipe(DOMAIN, 1000).options["approximate_size"] == 1000
-    assert default_recipe(Domain.of({f"c{i}": 2 for i in range(100)})).options == {"max_parents": 1}
-
-
-def test_a_network_recipe_reads_any_graph():
-    assert network_recipe(DOMAIN, "smoke -> lung").options["graph"]["lung"] == ["smoke"]
+    assert resolve(Domain.of({"a": 2})) == Spec("network", "optimal", {"graph": {"a": []}})
+    assert resolve(DOMAIN) == Spec("network", "searched", {"max_parents": 2})
+    assert resolve(DOMAIN, approximate_size=1000).options["approximate_size"] == 1000
+    assert "approximate_size" not in resolve(DOMAIN, public_size=1000).options, "the curator knows it"
+    assert resolve(Domain.of({f"c{i}": 2 for i in range(100)})).options == {"max_parents": 1}
 
 
 # -- files from anywhere -----------------------------------------------------------------------------------------------
@@ -208,7 +203,7 @@ def changed(optimal, tmp_path, change):
         (lambda h, a: h.update(release=[1]), "not an object"),
         (lambda h, a: h.pop("release"), "not an object"),
         (lambda h, a: h["release"].update(more=1), "unknown key 'more'"),
-        (lambda h, a: h["release"].update(recipe={"family": "x"}), "a recipe has"),
+        (lambda h, a: h["release"].update(recipe={"family": "x"}), "a specification has"),
         (lambda h, a: h["release"]["recipe"].update(family="wat"), "no family 'wat'"),
         (lambda h, a: h["release"].update(run=3), "run is not a table"),
         (lambda h, a: h["release"].update(measurements=None), "nothing describes"),

@@ -1,8 +1,16 @@
 """discreet: discrete graphical models from sensitive records, under differential privacy.
 
-    from discreet import ApproxDP, Curator, Domain, Marginals, encode
+    from discreet import Curator, Domain, PureDP, Release, encode, resolve
 
-Names are loaded when they are first used, so that ``import discreet`` costs next to nothing.
+    domain = Domain.of({"smoke": ["yes", "no"], "lung": ["yes", "no"]})   # what is publicly known
+    spec = resolve(domain, graph="smoke -> lung")                         # what to learn
+    with Curator(encode(rows, domain), budget=PureDP(1)) as curator:      # who keeps the rows
+        learned = spec.learn(curator)
+    Release.of(learned).save("model.zip")                                 # what can be published
+    print(learned.model.ask("P(lung | smoke=yes)"))
+
+Names are loaded when they are first used, so that ``import discreet`` costs next to nothing. These are the ones to
+begin with; models, learners and whatever else there is stand in their rooms (docs/architecture.md).
 """
 
 from __future__ import annotations
@@ -20,73 +28,39 @@ if TYPE_CHECKING:
     from .estimators import PrivateGraphicalModel as PrivateGraphicalModel
     from .estimators import PrivateLogisticRegression as PrivateLogisticRegression
     from .io.interchange import open_model as open_model
-    from .learn.fields.noise_aware import NoiseAwareField as NoiseAwareField
-    from .learn.fields.pairwise import PairwiseLearner as PairwiseLearner
-    from .learn.networks.optimal import OptimalNetwork as OptimalNetwork
-    from .learn.networks.search import SearchedNetwork as SearchedNetwork
-    from .learn.spins.binary_learner import BinaryMRFLearner as BinaryMRFLearner
-    from .learn.spins.ising_learner import IsingLearner as IsingLearner
-    from .learn.structure.learner import StructureLearner as StructureLearner
-    from .learn.structure.selected_edges import SelectedEdges as SelectedEdges
-    from .learn.structure.stable_edges import StableEdges as StableEdges
-    from .measurement import Measurement as Measurement
     from .measurement import Measurements as Measurements
-    from .models.bayesian import BayesianNetwork as BayesianNetwork
-    from .models.binary import BinaryMRF as BinaryMRF
-    from .models.ising import IsingModel as IsingModel
-    from .models.markov import MarkovRandomField as MarkovRandomField
-    from .models.pairwise import PairwiseModel as PairwiseModel
-    from .papers.chains import ChainLearner as ChainLearner
     from .privacy.budget import ZCDP as ZCDP
     from .privacy.budget import ApproxDP as ApproxDP
     from .privacy.budget import PureDP as PureDP
     from .privacy.curator import Curator as Curator
-    from .privacy.curator import ExactCurator as ExactCurator
     from .privacy.ledger import Ledger as Ledger
     from .privacy.query import Marginals as Marginals
     from .privacy.unit import PrivacyUnit as PrivacyUnit
     from .release import Release as Release
     from .schema import load_schema as load_schema
     from .schema import save_schema as save_schema
-    from .spec import Recipe as Recipe
-    from .spec import learn as learn
+    from .spec import Spec as Spec
+    from .spec import resolve as resolve
     from .tables.encode import encode as encode
     from .tables.open import open_table as open_table
-    from .uncertainty import noise_intervals as noise_intervals
 
 _HOMES = {
     "domain": ("Attribute", "Domain"),
     "errors": ("DiscreetError",),
-    "learn.spins.binary_learner": ("BinaryMRFLearner",),
-    "learn.spins.ising_learner": ("IsingLearner",),
-    "learn.networks.search": ("SearchedNetwork",),
-    "papers.chains": ("ChainLearner",),
-    "learn.fields.noise_aware": ("NoiseAwareField",),
-    "learn.networks.optimal": ("OptimalNetwork",),
-    "learn.fields.pairwise": ("PairwiseLearner",),
-    "spec": ("Recipe", "learn"),
-    "learn.structure.learner": ("StructureLearner",),
-    "learn.structure.selected_edges": ("SelectedEdges",),
-    "learn.structure.stable_edges": ("StableEdges",),
     "estimators": ("PrivateGraphicalModel", "PrivateLogisticRegression"),
     "io.interchange": ("open_model",),
-    "measurement": ("Measurement", "Measurements"),
-    "models.bayesian": ("BayesianNetwork",),
-    "models.binary": ("BinaryMRF",),
-    "models.ising": ("IsingModel",),
-    "models.markov": ("MarkovRandomField",),
-    "models.pairwise": ("PairwiseModel",),
+    "measurement": ("Measurements",),
     "networks": ("networks",),
     "privacy.budget": ("ZCDP", "ApproxDP", "PureDP"),
-    "privacy.curator": ("Curator", "ExactCurator"),
+    "privacy.curator": ("Curator",),
     "privacy.ledger": ("Ledger",),
     "privacy.query": ("Marginals",),
     "privacy.unit": ("PrivacyUnit",),
     "release": ("Release",),
     "schema": ("load_schema", "save_schema"),
+    "spec": ("Spec", "resolve"),
     "tables.encode": ("encode",),
     "tables.open": ("open_table",),
-    "uncertainty": ("noise_intervals",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

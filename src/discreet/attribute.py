@@ -57,8 +57,9 @@ def _number_text(x: float) -> str:
 class Attribute:
     """One column: its levels in order, and what becomes of a value that is not among them.
 
-    Use :meth:`categorical` or :meth:`numeric`. Every possible value of a row has exactly one level (*total encoding*),
-    so a fit never fails, and never branches, on what a row holds.
+    Use ``Attribute.categorical("smoke", ["yes", "no"])`` or ``Attribute.numeric("age", [0, 18, 65, 120])``. Every
+    possible value of a row has exactly one level (*total encoding*), so a fit never fails, and never branches, on what
+    a row holds.
 
     Parameters
     ----------

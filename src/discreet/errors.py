@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class DiscreetError(Exception):
-    """Base of every error that discreet raises on purpose."""
+    """Base of every error that discreet raises on purpose: ``except DiscreetError as error: print(error)``."""
 
 
 class SchemaError(DiscreetError, ValueError):

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arguments import shortened
+from .count_table import CountTable
 from .domain import Clique, Domain
 from .errors import FileFormatError, InputError, NotAReleaseError, counted, did_you_mean
 from .frames import csv_text, frame_of, free_name
-from .io.archive import MEASUREMENTS, read_archive, write_archive
+from .io.archive import MEASUREMENTS, Sign, read_archive, write_archive
 from .io.atomic import write_atomically
 
 IntArray = NDArray[np.int64]
@@ -172,6 +173,12 @@ class Measurement:
     def values(self) -> NDArray[np.float64]:
         return np.asarray(self.counts * float(self.grid), dtype=np.float64)
 
+    def as_table(self) -> CountTable:
+        """The values with their columns and the variance of each; of contingency tables only."""
+        if self.clique is None:
+            raise InputError(f"{self.label!r} is not a contingency table, and has no columns to sum over")
+        return CountTable(self.clique, self.values, self.standard_deviation**2)
+
     @property
     def standard_deviation(self) -> float:
         """Of one value, on the scale of ``values``."""
@@ -217,6 +224,8 @@ class Measurement:
 
 class Measurements(tuple[Measurement, ...]):
     """Several measurements under one domain, with the statement of what they cost.
+
+    ``tables["age", "sex"].to_pandas()``, ``tables.save("tables.zip")``, ``Measurements.load("tables.zip")``.
 
     ``release`` holds public facts about how they were made: unit, budget, what was spent, version.
     """
@@ -324,9 +333,9 @@ class Measurements(tuple[Measurement, ...]):
             out[free_name(name, [*out])] = [x for _, _, n in parts for x in n[name]]
         return out
 
-    def save(self, path: str | Path) -> None:
-        """Write a file that can be published. Exact and research values refuse."""
-        write_archive(Path(path), *self.to_archive())
+    def save(self, path: str | Path, *, sign: Sign | None = None) -> None:
+        """Write a file that can be published. Exact and research values refuse. ``sign``: a ledger's ``signer``."""
+        write_archive(Path(path), *self.to_archive(), sign)
 
     def to_archive(self) -> tuple[dict[str, Any], dict[str, IntArray]]:
         """Header and arrays of the file. Exact and research values refuse: whatever has them is no release."""

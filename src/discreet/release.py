@@ -16,13 +16,15 @@ from typing import Any
 import numpy as np
 
 from .errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
+from .io.archive import Sign
 from .io.limits import DEFAULT_LIMITS, Limits
 from .io.native import load_parts, save_model
 from .io.reading import shown
+from .learn.networks.search import GraphSearch
 from .measurement import Measurements
 from .models.base import Model
 from .models.records import RandomState
-from .spec import Learned, Recipe, plain
+from .spec import Learned, Spec, plain
 from .uncertainty import NoiseIntervals, noise_intervals
 
 DRAWS = 40
@@ -34,12 +36,17 @@ _KEYS = ("recipe", "again", "measurements", "run", "stated")
 class Release:
     """What ``discreet fit`` writes: all of it public.
 
+    ``Release.of(spec.learn(curator)).save("model.zip")``; and whoever has the file::
+
+        release = Release.load("model.zip")
+        print(release.model.ask("P(lung | smoke=yes)"), release.intervals().marginal("lung"))
+
     Parameters
     ----------
     model:
         With its card: who is protected, how far, what was spent on what.
     recipe:
-        How it was learned.
+        How it was learned: a :class:`discreet.Spec`.
     again, measurements:
         The recipe that makes the model from these noisy sums; None where the learner asks the rows step by step.
     run:
@@ -49,8 +56,8 @@ class Release:
     """
 
     model: Model
-    recipe: Recipe | None = None
-    again: Recipe | None = None
+    recipe: Spec | None = None
+    again: Spec | None = None
     measurements: Measurements | None = None
     run: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
@@ -61,7 +68,7 @@ class Release:
         cls, learned: Learned, run: Mapping[str, Any] | None = None, stated: Mapping[str, Any] | None = None
     ) -> Release:
         """Put together what was learned and what was said."""
-        return cls(learned.model, learned.recipe, learned.again, learned.measurements, dict(run or {}), stated or {})
+        return cls(learned.model, learned.spec, learned.again, learned.measurements, dict(run or {}), stated or {})
 
     @property
     def card(self) -> Mapping[str, Any]:
@@ -81,15 +88,15 @@ class Release:
     def refit(self, measurements: Measurements | None = None) -> Model:
         """The model again, from the noisy sums in the file (or from others of the same shape)."""
         recipe, kept = self._needed()
-        return recipe.estimate(kept if measurements is None else measurements, self.model.domain)
+        model: Model = recipe.estimate(kept if measurements is None else measurements, self.model.domain)
+        return model
 
     def intervals(self, level: float = 0.9, draws: int = DRAWS, random_state: RandomState = 0) -> NoiseIntervals:
         """How far the noise can have moved the model's answers. With a graph that was found privately they are for
         this graph; see :mod:`discreet.uncertainty` for what they cover."""
         recipe, kept = self._needed()
-        expected = getattr(recipe.learner(), "expected", None)  # of learners whose sums are no contingency tables
-        sums = None if expected is None else expected(kept)
-        return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=sums)
+        expected = recipe.learner().expected(kept)
+        return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=expected)
 
     def interval_seconds(self, draws: int = DRAWS) -> float:
         """About how long :meth:`intervals` takes: one refit is timed, if it was not already."""
@@ -103,7 +110,7 @@ class Release:
     @property
     def graph_was_found(self) -> bool:
         """Whether the graph was found privately: intervals then take it as it is."""
-        return self.recipe is not None and self.recipe.method == "searched"
+        return self.recipe is not None and isinstance(self.recipe.learner(), GraphSearch)
 
     @property
     def has_intervals(self) -> bool:
@@ -112,7 +119,7 @@ class Release:
             return False
         tables = all(m.clique is not None for m in self.measurements)
         noisy = any(m.noise.variance for m in self.measurements)
-        return noisy and (tables or hasattr(self.again.learner(), "expected"))
+        return noisy and (tables or self.again.learner().expected(self.measurements) is not None)
 
     def refit_agrees(self, tolerance: float = 1e-6) -> bool:
         """Whether the model is what the recipe makes of the noisy sums: then nothing but them is in it."""
@@ -124,7 +131,7 @@ class Release:
         close = (np.allclose(arrays[k], arrays_[k], rtol=tolerance, atol=tolerance) for k in arrays)
         return same and all(close)
 
-    def _needed(self) -> tuple[Recipe, Measurements]:
+    def _needed(self) -> tuple[Spec, Measurements]:
         if self.again is None or self.measurements is None:
             raise InputError(
                 "this release holds no noisy sums from which its model follows: it cannot be learned again, and has no "
@@ -134,8 +141,8 @@ class Release:
 
     # -- files -----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file; what carries no guarantee refuses."""
+    def save(self, path: str | os.PathLike[str], *, sign: Sign | None = None) -> None:
+        """Write the file; what carries no guarantee refuses. ``sign``: a ledger's ``signer``."""
         _ = self.card
         if Path(path).suffix.lower() != ".zip":
             raise InputError(f"a release is a .zip file, which keeps everything; got {os.fspath(path)!r}")
@@ -147,7 +154,7 @@ class Release:
             "run": plain(dict(self.run)),
             "stated": plain(dict(self.stated)),
         }
-        save_model(self.model, path, (beside, arrays))
+        save_model(self.model, path, (beside, arrays), sign)
 
     @classmethod
     def load(cls, source: str | os.PathLike[str] | bytes, limits: Limits = DEFAULT_LIMITS) -> Release:
@@ -168,7 +175,7 @@ def _opened(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for key in ("recipe", "again"):
         if header.get(key) is not None:
-            out[key] = Recipe.from_dict(header[key])
+            out[key] = Spec.from_dict(header[key])
     for key in ("run", "stated"):
         if not isinstance(header.get(key), dict | None):
             raise FileFormatError(f"its {key} is not a table")

@@ -59,7 +59,7 @@ _WIDTH = 110
 
 
 def load_schema(path: PathLike) -> Domain:
-    """Read a schema file.
+    """Read a schema file: ``domain = load_schema("schema.toml")``.
 
     Errors are :class:`SchemaError`: they name the file and, where there is one, the line.
     """
@@ -124,7 +124,10 @@ def load_totals(path: PathLike, domain: Domain) -> tuple[Measurement, ...]:
 
 
 def save_schema(domain: Domain, path: PathLike, comments: Mapping[str, str] | None = None) -> None:
-    """Write a schema file, completely or not at all. ``comments`` are put above the columns they name."""
+    """Write a schema file, completely or not at all: ``save_schema(domain, "schema.toml")``.
+
+    ``comments`` are put above the columns they name.
+    """
     write_atomically(path, [schema_text(domain, comments).encode("utf-8")])
 
 

@@ -1,33 +1,46 @@
-"""Recipes: what was done, in words that a file can hold. One registry for the command line, files, report and skin.
+"""What to learn, in words that a file can hold: one registry of methods, and one function that resolves what was said.
 
-A recipe names a family of models, a method and its public options (a graph, cliques, numbers). It makes the learner;
-and where a learner's noisy sums determine its model, the recipe and the sums are all that anybody needs to learn the
-model again, at no cost.
+A :class:`Spec` names a family, a method and its public options (a graph, cliques, numbers). The command line, run
+files, Python and the scikit-learn skin all come by it through :func:`resolve`, so that the same words mean the same,
+or are the same error, wherever they are said. A spec makes the learner; and where a learner's noisy sums determine its
+model, the spec and the sums are all that anybody needs to learn the model again, at no cost.
+
+To add a method, write its class and its line in :data:`METHODS`. Its options are the fields of the class.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any
 
+from .arguments import require_domain, shortened
 from .domain import Domain
-from .errors import DiscreetError, InputError, did_you_mean
+from .errors import InputError, did_you_mean
+from .learn.checks import check_curator, check_types, checked_public_size, checked_size
 from .learn.fields.noise_aware import NoiseAwareField
-from .learn.fields.pairwise import PairwiseLearner
+from .learn.fields.pairwise import PairwiseField
 from .learn.fields.search import SearchedField
-from .learn.graph_input import parents_of
+from .learn.graph_files import Structure
+from .learn.graph_input import Graph, cliques_of, structure_of
+from .learn.learner import Learner
 from .learn.networks.optimal import OptimalNetwork
 from .learn.networks.search import SearchedNetwork
-from .learn.procedure import Plan
-from .learn.spins.binary_learner import BinaryMRFLearner
-from .learn.spins.ising_learner import IsingLearner
+from .learn.procedure import Procedure
+from .learn.regressions.pairwise import PairwiseRegressions
+from .learn.regressions.spins import SpinRegressions
+from .learn.spins.field import SpinField
+from .learn.structure.learner import StructureLearner
+from .learn.structure.selected_edges import SelectedEdges
+from .learn.structure.stable_edges import StableEdges
+from .learn.structure.stable_mode import StableMode
+from .learn.structure.thresholded import ThresholdedParameters, ThresholdedRegressions
 from .learn.zeros import enforced, without_impossible
 from .measurement import Measurement, Measurements
 from .models.base import Model
 from .papers.collective import CollectiveField
+from .papers.maximal_monomials import MaximalMonomials
 from .papers.naive import NaiveField
 from .papers.two_stage import TwoStageNetwork
 from .papers.uniform import UniformNetwork
@@ -35,84 +48,82 @@ from .privacy.budget import Budget
 from .privacy.curator import Curator
 from .privacy.unit import PrivacyUnit
 
+STRUCTURE = "structure"
 FAMILIES = {
     "network": "a Bayesian network",
     "field": "a Markov random field",
-    "ising": "an Ising model",
-    "pairwise": "a pairwise model",
-    "binary": "a binary Markov random field",
+    "spin": "a Markov random field of columns with two levels",
+    STRUCTURE: "a graph alone: which columns interact; see `discreet structure`",
 }
+_GIVEN = ("graph", "cliques")  # the structure, which is no option among others
 _MACHINE = ("memory_limit",)  # what a machine can bear is no part of what was done
 _LARGEST_NUMBER = 10**7  # of an option in a file: more steps or edges than that are a trap
-
-
-class Learner(Protocol):
-    """What every learner does. Those whose noisy sums determine the model also have ``estimate(measurements)``."""
-
-    def plan(
-        self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None
-    ) -> Plan: ...
-
-    def fit(self, curator: Curator) -> Model: ...
+_FEW_COLUMNS = 40  # with so many a searched network still compares families with two parents
 
 
 @dataclass(frozen=True)
 class Method:
-    """One way to learn a family.
+    """One way to learn a family. What it can be told is read off the fields of its class.
 
-    ``needs`` is the public structure that it is given, if any; ``demands`` are options that must be given as a positive
-    number, with the reason; ``refits`` says whether its noisy sums determine the model (by ``measure``, ``estimate``).
+    ``positive``: options that must be given as a positive number, with the reason.
     """
 
     family: str
     name: str
-    learner: Callable[..., Any]
+    learner: type[Learner[Any]]
     summary: str
-    needs: Literal["graph", "cliques", ""] = ""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    refits: bool = True
-    demands: Mapping[str, str] = field(default_factory=dict)
+    positive: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def needs(self) -> str:
+        """The public structure that it is given: ``"graph"``, ``"cliques"``, or nothing."""
+        return next((f.name for f in self._fields if f.name in _GIVEN), "")
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options besides the structure, with their defaults."""
-        own = dataclasses.fields(self.learner)  # type: ignore[arg-type]
-        kept = [f for f in own if f.name not in (self.needs, *self.fixed, *_MACHINE)]
-        return {f.name: None if f.default is dataclasses.MISSING else f.default for f in kept}
+        """The options besides the structure, with their defaults; None where one must be given."""
+        own = (f for f in self._fields if f.name not in (*_GIVEN, *_MACHINE))
+        return {f.name: None if _must_be_given(f) else f.default for f in own}
+
+    @property
+    def demands(self) -> tuple[str, ...]:
+        """Options that must be given."""
+        own = (f.name for f in self._fields if f.name in self.options and _must_be_given(f))
+        return tuple(dict.fromkeys((*own, *self.positive)))
+
+    @property
+    def _fields(self) -> tuple[dataclasses.Field[Any], ...]:
+        return dataclasses.fields(self.learner)  # type: ignore[arg-type]
 
 
-_MAXIMAL = {"min_weight": "without a public lower bound on the weight of an interaction, what it finds is no field"}
+def _must_be_given(one: dataclasses.Field[Any]) -> bool:
+    return one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
 
 
-def _methods() -> Iterator[Method]:
-    yield Method("network", "optimal", OptimalNetwork, "noisy families with optimal shares, made consistent", "graph")
-    yield Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published", "graph")
-    yield Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage, as published", "graph")
-    yield Method("network", "searched", SearchedNetwork, "a graph found privately, then its tables")
-    yield Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise", "cliques")
-    yield Method("field", "collective", CollectiveField, "EM for collective graphical models, as published", "cliques")
-    yield Method("field", "naive", NaiveField, "maximum likelihood as if there were no noise", "cliques")
-    yield Method("field", "searched", SearchedField, "cliques found privately, then their tables")
-    for family, learner, sums in (
-        ("ising", IsingLearner, "noisy means and pair correlations, then likelihood"),
-        ("pairwise", PairwiseLearner, "noisy two-way tables, then likelihood"),
-        ("binary", BinaryMRFLearner, "noisy parities, then likelihood"),
-    ):
-        regressions = "a private sparse regression for each column, as published, with tight noise"
-        yield Method(family, "moments", learner, sums, fixed={"method": "moments"})
-        yield Method(family, "frank_wolfe", learner, regressions, fixed={"method": "frank_wolfe"}, refits=False)
-    yield Method(
-        "binary",
-        "maximal_monomials",
-        BinaryMRFLearner,
-        "private regressions, averaged over parities: the largest interactions, as published",
-        fixed={"method": "maximal_monomials"},
-        refits=False,
-        demands=_MAXIMAL,
-    )
+_NO_FIELD = {"min_weight": "without a public lower bound on the weight of an interaction, what it finds is no field"}
 
-
-METHODS = tuple(_methods())
+# The first method of a family is its default for a structure that is given, or where none is needed.
+METHODS = (
+    Method("network", "optimal", OptimalNetwork, "noisy families with optimal shares, made consistent"),
+    Method("network", "searched", SearchedNetwork, "a graph found privately, then its tables"),
+    Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published"),
+    Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage, as published"),
+    Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise"),
+    Method("field", "searched", SearchedField, "cliques found privately, then their tables"),
+    Method("field", "pairwise", PairwiseField, "noisy two-way tables of all pairs, then likelihood"),
+    Method("field", "pairwise_regressions", PairwiseRegressions, "a private sparse regression for each pair of levels"),
+    Method("field", "collective", CollectiveField, "EM for collective graphical models, as published"),
+    Method("field", "naive", NaiveField, "maximum likelihood as if there were no noise"),
+    Method("spin", "moments", SpinField, "noisy means and correlations, then likelihood"),
+    Method("spin", "frank_wolfe", SpinRegressions, "a private sparse regression for each column"),
+    Method("spin", "maximal_monomials", MaximalMonomials, "the largest interactions, as published", _NO_FIELD),
+    Method(STRUCTURE, "auto", StructureLearner, "what suits the budget: stable edges, selected edges, or thresholded"),
+    Method(STRUCTURE, "stable_edges", StableEdges, "all edges at once, if no few records could change any"),
+    Method(STRUCTURE, "selected_edges", SelectedEdges, "pairs selected, measured, and kept if they stand out"),
+    Method(STRUCTURE, "thresholded", ThresholdedParameters, "the edges of a model of noisy moments"),
+    Method(STRUCTURE, "thresholded_regressions", ThresholdedRegressions, "the edges of a model of private regressions"),
+    Method(STRUCTURE, "stable_mode", StableMode, "what most blocks of the records find, as published"),
+)
 
 
 def method_of(family: str, name: str) -> Method:
@@ -120,18 +131,59 @@ def method_of(family: str, name: str) -> Method:
     if family not in FAMILIES:
         raise InputError(f"there is no family {family!r}{did_you_mean(family, FAMILIES)}")
     own = {m.name: m for m in METHODS if m.family == family}
-    wanted = name.replace("-", "_")
-    if wanted not in own:
-        raise InputError(f"the family {family!r} has no method {name!r}{did_you_mean(wanted, own)}")
-    return own[wanted]
+    if name not in own:
+        raise InputError(f"the family {family!r} has no method {name!r}{did_you_mean(name, own)}")
+    return own[name]
+
+
+# -- words of earlier versions -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """A family, a method and public options, all of it plain data.
+class _Earlier:
+    """What a family of earlier versions is called now."""
 
-    ``options`` hold what the learner's constructor takes; a graph is a mapping from each column to its parents, cliques
-    are a list of lists.
+    family: str
+    methods: Mapping[str, str]
+    implies: Mapping[str, Any] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)  # names of options, and words that were their values
+
+
+_SPINS = {"moments": "moments", "frank_wolfe": "frank_wolfe", "maximal_monomials": "maximal_monomials"}
+_PAIRS = {"max_edges": "max_terms", "all pairs": "all", "selected pairs": "selected"}
+_EARLIER = {
+    "ising": _Earlier("spin", _SPINS, {"order": 2}, _PAIRS),
+    "binary": _Earlier("spin", _SPINS, {"order": 3}),
+    "pairwise": _Earlier("field", {"moments": "pairwise", "frank_wolfe": "pairwise_regressions"}),
+}
+
+
+def _of_today(family: str, method: str | None, options: Mapping[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
+    """The same in words of today; the first method of an earlier family was its default."""
+    old = _EARLIER.get(family)
+    if old is None:
+        return family, method, dict(options)
+    method = next(iter(old.methods.values())) if method is None else old.methods.get(method, method)
+    words = old.renamed
+    said = {words.get(k, k): words.get(v, v) if isinstance(v, str) else v for k, v in options.items()}
+    return old.family, method, {**old.implies, **said}
+
+
+# -- the specification -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to learn: a family, a method and public options, all of it plain data and checked.
+
+    ``Spec("network", "searched", {"max_parents": 1})``: ``options`` hold what the learner's class takes; a graph is a
+    mapping from each column to its parents, cliques are a list of lists. :func:`resolve` makes one of
+    whatever a person says::
+
+        spec = resolve(domain, graph="smoke -> lung; smoke -> bronc")
+        print(spec.prepare(domain, PrivacyUnit(), PureDP(1)))            # what would be spent on what
+        learned = spec.learn(Curator(encode(rows, domain), budget=PureDP(1)))
+        Release.of(learned).save("model.zip")
     """
 
     family: str
@@ -139,79 +191,139 @@ class Recipe:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        entry = method_of(self.family, self.method)
-        object.__setattr__(self, "method", entry.name)
+        family, method, options = _of_today(_word(self.family, "family"), _method_word(self.method), self.options)
+        assert method is not None
+        entry = method_of(family, method)
         known = [*entry.options, *([entry.needs] if entry.needs else [])]
-        for key in self.options:
+        for key in options:
             if key not in known:
                 hint = did_you_mean(str(key), known)
-                raise InputError(f"{self.family}, {entry.name} has no option {str(key)[:60]!r}{hint}")
-        if entry.needs and entry.needs not in self.options:
-            raise InputError(f"{self.family}, {entry.name} needs its {entry.needs}, which is public knowledge")
-        for key, why in entry.demands.items():
-            if not _is_positive(self.options.get(key)):
-                raise InputError(f"{self.family}, {entry.name} needs the option {key}, a positive number: {why}")
-        object.__setattr__(self, "options", plain(dict(self.options)))
+                raise InputError(f"{family}, {method} has no option {str(key)[:60]!r}{hint}")
+        if entry.needs and entry.needs not in options:
+            raise InputError(f"{family}, {method} needs its {entry.needs}, which is public knowledge")
+        for key in entry.demands:
+            why = entry.positive.get(key)
+            if why is not None and not _is_positive(options.get(key)):
+                raise InputError(f"{family}, {method} needs the option {key}, a positive number: {why}")
+            if key not in options:
+                raise InputError(f"{family}, {method} needs the option {key}, for which there is no default")
+        for key, value in {"family": family, "method": method, "options": plain(options)}.items():
+            object.__setattr__(self, key, value)
+        self.learner()  # refuses wrong values in its own words
 
     @property
     def entry(self) -> Method:
         return method_of(self.family, self.method)
 
-    def learner(self) -> Any:
-        """The learner, ready to plan and fit."""
-        try:
-            return self.entry.learner(**self.entry.fixed, **self.options)
-        except DiscreetError:
-            raise
-        except (TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{self.family}, {self.method} cannot be made with these options: {error}") from None
+    def learner(self) -> Learner[Any]:
+        """The learner, ready to prepare and estimate."""
+        learner = self.entry.learner
+        check_types(learner, {k: v for k, v in self.options.items() if k not in _GIVEN})
+        return learner(**self.options)
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """What would be spent on what, before a row is read."""
-        plan: Plan = self.learner().plan(domain, unit, budget, approximate_size)
-        return plan
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """What will be asked and for how much, before a row is read: printed it is the plan, and it is what runs."""
+        size = public_size if public_size is not None else approximate_size
+        return self.learner().prepare(domain, unit, budget, public_size, size)
+
+    def for_a_model(self) -> Spec:
+        """This spec, if it is of a model; who fits models has no use for a graph alone."""
+        if self.family == STRUCTURE:
+            raise InputError("the family 'structure' finds a graph and no model; `discreet structure` learns it")
+        return self
 
     @property
     def can_refit(self) -> bool:
-        """Whether noisy sums and this recipe determine the model."""
-        return self.entry.refits
+        """Whether noisy sums and this spec determine the model."""
+        return self.entry.learner.refits
 
-    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Model:
-        """The model from noisy sums that were paid for before; post-processing."""
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Any:
+        """The model (or graph) from noisy sums that were paid for before; post-processing."""
         if not self.can_refit:
             raise InputError(
                 f"{self.family}, {self.method} asks the rows step by step and cannot learn from sums alone"
             )
         whole = domain or measurements.domain
-        estimate = self.learner().estimate
-        named = {"domain": whole} if "domain" in inspect.signature(estimate).parameters else {}
-        model: Model = estimate(without_impossible(measurements, whole), **named)
-        return enforced(model)
+        return _possible(self.learner().estimate(without_impossible(measurements, whole), whole))
+
+    def learn(self, curator: Curator, public: Sequence[Measurement] = ()) -> Learned:
+        """Ask the curator, with all that remains of its budget, and learn from the answers.
+
+        ``public`` tables (totals that everybody knows) are made use of where the model follows from sums.
+        """
+        check_curator(curator)
+        procedure = self.prepare(curator.domain, curator.unit, curator.share_of(), curator.public_size)
+        return self.conclude(procedure.run(curator), curator.domain, public)
+
+    def conclude(self, released: Measurements, domain: Domain, public: Sequence[Measurement] = ()) -> Learned:
+        """What follows from what the procedure released; post-processing. If the sums contradict the public totals,
+        these are left out rather than all of it lost."""
+        if not self.can_refit:
+            return Learned(_possible(self.learner().estimate(released, domain)), self)
+        remark = ""
+        if public:
+            try:
+                both = released.plus(*public)
+                return Learned(self.estimate(both, domain), self, both)
+            except InputError as error:
+                remark = f"the public totals were not used: {error}"
+        return Learned(self.estimate(released, domain), self, released, remark)
 
     def to_dict(self) -> dict[str, Any]:
         return {"family": self.family, "method": self.method, "options": dict(self.options)}
 
     @classmethod
-    def from_dict(cls, entry: Any) -> Recipe:
-        """Read the form of :meth:`to_dict`, which may come from anywhere."""
+    def from_dict(cls, entry: Any) -> Spec:
+        """Read the form of :meth:`to_dict`, which may come from anywhere, also from earlier versions."""
         if not isinstance(entry, dict) or set(entry) != {"family", "method", "options"}:
-            raise InputError("a recipe has a family, a method and options")
-        if not isinstance(entry["family"], str) or not isinstance(entry["method"], str):
-            raise InputError("the family and the method of a recipe are words")
+            raise InputError("a specification has a family, a method and options")
         if not isinstance(entry["options"], dict):
-            raise InputError("the options of a recipe are a table")
-        for key, value in entry["options"].items():
+            raise InputError("the options of a specification are a table")
+        family, method, options = _word(entry["family"], "family"), _method_word(entry["method"]), entry["options"]
+        for key, value in options.items():
             if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
-                raise InputError(f"the option {key[:60]!r} of a recipe is larger than {_LARGEST_NUMBER:,}")
-        return cls(entry["family"], entry["method"], entry["options"])
+                raise InputError(f"the option {key[:60]!r} of a specification is larger than {_LARGEST_NUMBER:,}")
+        if family in _EARLIER:  # one class had the options of all methods, and many were without effect
+            idle = ("width",) if (family, method) == ("binary", "moments") else ()
+            family, today, options = _of_today(family, method, options)
+            known = method_of(family, str(today)).options
+            return cls(family, str(today), {k: v for k, v in options.items() if k in known and k not in idle})
+        return cls(family, method, options)
 
     def __str__(self) -> str:
-        shown = [f"{k}={v}" for k, v in self.options.items() if k not in ("graph", "cliques")]
+        shown = [f"{k}={v}" for k, v in self.options.items() if k not in _GIVEN]
         return f"{FAMILIES[self.family]}, {self.entry.summary}" + (f" ({', '.join(shown)})" if shown else "")
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model (or graph) with what it was made of: the noisy sums from which the spec makes it again, where there are
+    any."""
+
+    model: Any
+    spec: Spec
+    measurements: Measurements | None = None
+    remark: str = ""
+
+    @property
+    def again(self) -> Spec | None:
+        """The spec, if it makes the model from the noisy sums."""
+        return None if self.measurements is None else self.spec
 
 
 def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _possible(found: Any) -> Any:
+    return enforced(found) if isinstance(found, Model) else found
 
 
 def plain(value: Any) -> Any:
@@ -222,64 +334,117 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, Sequence | set | frozenset):
         return [plain(v) for v in value]
-    raise InputError(f"an option of a recipe is a number, a word, a list or a table, got {type(value).__name__}")
+    raise InputError(f"an option is a number, a word, a list or a table, got {type(value).__name__}")
 
 
-def network_recipe(domain: Domain, graph: Any, method: str = "optimal", **options: Any) -> Recipe:
-    """A recipe with a directed graph in any of the forms that :func:`parents_of` reads."""
-    return Recipe("network", method, {"graph": parents_of(graph, domain), **options})
+# -- from what was said to a specification -----------------------------------------------------------------------------
 
 
-# -- the default -------------------------------------------------------------------------------------------------------
+def resolve(
+    domain: Domain,
+    *,
+    family: str | None = None,
+    method: str | None = None,
+    graph: Graph | None = None,
+    cliques: Any = None,
+    options: Mapping[str, Any] | None = None,
+    public_size: int | None = None,
+    approximate_size: float | None = None,
+) -> Spec:
+    """What to learn, from what was said; what was left open is chosen by public quantities alone.
 
+    The one place where this is decided, for the command line, run files, Python and the scikit-learn skin.
+    ``resolve(domain)``, ``resolve(domain, graph="smoke -> lung")``, ``resolve(domain, family="spin")``.
 
-def default_recipe(domain: Domain, approximate_size: float | None = None) -> Recipe:
-    """What to learn when only the schema is known: a network whose graph is found privately, from the same budget.
-
-    Chosen by public quantities alone. With few columns each may have two parents; with many, one, so that the number of
-    families to be compared stays within bounds.
+    Parameters
+    ----------
+    family, method:
+        Words of the registry; ``discreet plan --methods`` lists them. Without a family a graph with arrows means a
+        network, edges without direction and cliques mean a field, and no structure at all a network whose graph is
+        found privately.
+    graph, cliques:
+        What is publicly known about which columns interact; see :func:`discreet.learn.graph_input.structure_of` and
+        :func:`~discreet.learn.graph_input.cliques_of` for the forms that are understood.
+    options:
+        Of the method: the fields of its class.
+    public_size, approximate_size:
+        The number of records where that is public, or a public guess of it.
     """
-    if len(domain) == 1:
-        return Recipe("network", "optimal", {"graph": {domain.names[0]: []}})
-    options: dict[str, Any] = {"max_parents": 2 if len(domain) <= 40 else 1}
-    if approximate_size is not None:
-        options["approximate_size"] = int(approximate_size)
-    return Recipe("network", "searched", options)
+    require_domain(domain)
+    said = _said(options)
+    checked_public_size(public_size)
+    checked_size(approximate_size)
+    if graph is not None and cliques is not None:
+        raise InputError("the structure is given twice, as graph and as cliques; keep one of them")
+    method = None if method is None else _method_word(method)
+    structure = _structure(domain, graph, cliques)
+    if family is None:
+        if method is not None and structure is None:
+            having = [m.family for m in METHODS if m.name == method]
+            which = f": {' or '.join(map(repr, having))}" if having else ""
+            raise InputError(f"the method {method!r} needs a family, which says what it is a method of{which}")
+        family = "network" if structure is None or structure.is_directed else "field"
+    family, method, said = _of_today(_word(family, "family"), method, said)
+    entry = method_of(family, method or _usual(family, structure, domain))
+    if structure is not None:
+        said = {entry.needs: _wanted(entry, structure, "graph" if cliques is None else "cliques"), **said}
+    elif entry.needs and len(domain) == 1:  # one column has one graph
+        said = {entry.needs: {domain.names[0]: []} if entry.needs == "graph" else [[domain.names[0]]], **said}
+    elif entry.needs:
+        way = "a graph, as in 'a -> b; b -> c'" if entry.needs == "graph" else "cliques, as in 'a,b; b,c', or a graph"
+        raise InputError(f"{family}, {entry.name} needs a structure that is publicly known: give {way}")
+    if entry.learner is SearchedNetwork:
+        said.setdefault("max_parents", 2 if len(domain) <= _FEW_COLUMNS else 1)
+    guess_helps = not entry.needs and "approximate_size" in entry.options  # it saves buying a noisy count
+    if guess_helps and approximate_size is not None and public_size is None:
+        said.setdefault("approximate_size", int(approximate_size))
+    return Spec(family, entry.name, said)
 
 
-# -- learning ----------------------------------------------------------------------------------------------------------
+def _usual(family: str, structure: Structure | None, domain: Domain) -> str:
+    """The method of a family for which none was named."""
+    if family in ("network", "field") and structure is None and len(domain) > 1:
+        return "searched"
+    return next((m.name for m in METHODS if m.family == family), "")
 
 
-@dataclass(frozen=True)
-class Learned:
-    """A model with what it was made of: the noisy sums from which the recipe makes it again, where there are any."""
-
-    model: Model
-    recipe: Recipe
-    measurements: Measurements | None = None
-    remark: str = ""
-
-    @property
-    def again(self) -> Recipe | None:
-        """The recipe, if it makes the model from the noisy sums."""
-        return None if self.measurements is None else self.recipe
+def _structure(domain: Domain, graph: Graph | None, cliques: Any) -> Structure | None:
+    if graph is not None:
+        return structure_of(graph, domain)
+    return None if cliques is None else Structure(groups=cliques_of(cliques, domain))
 
 
-def learn(recipe: Recipe, curator: Curator, public: Sequence[Measurement] = ()) -> Learned:
-    """Ask the curator as the recipe says.
+def _wanted(entry: Method, structure: Structure, said_as: str) -> Any:
+    """The structure in the form that the method takes."""
+    if not entry.needs:
+        raise InputError(
+            f"{entry.family}, {entry.name} finds its graph itself: leave the {said_as} out, or take another method "
+            "of the family 'network' or 'field'"
+        )
+    if entry.needs == "cliques":
+        return structure.cliques
+    if structure.parents is None:
+        has = "this graph has edges without direction" if said_as == "graph" else "cliques have none"
+        raise InputError(f"a Bayesian network needs arrows, and {has}: write 'a -> b', or take the family 'field'")
+    return structure.parents
 
-    ``public`` tables (totals that everybody knows) are made use of where the model follows from sums; if the sums
-    contradict them, they are left out rather than all of it lost.
-    """
-    learner = recipe.learner()
-    if not recipe.can_refit:
-        return Learned(enforced(learner.fit(curator)), recipe)
-    measured: Measurements = learner.measure(curator)
-    remark = ""
-    if public:
-        try:
-            both = measured.plus(*public)
-            return Learned(recipe.estimate(both, curator.domain), recipe, both)
-        except InputError as error:
-            remark = f"the public totals were not used: {error}"
-    return Learned(recipe.estimate(measured, curator.domain), recipe, measured, remark)
+
+def _said(options: Any) -> dict[str, Any]:
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
+        raise InputError(f"options are a table of names and values, as in max_parents = 1; got {shortened(options)}")
+    given = next((key for key in options if key in _GIVEN), None)
+    if given is not None:
+        raise InputError(f"{given} is no option of a method: give it as {given} itself")
+    return {key.replace("-", "_"): value for key, value in options.items()}
+
+
+def _word(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"the {name} is a word, got {shortened(value)}")
+    return value
+
+
+def _method_word(value: Any) -> str:
+    return _word(value, "method").replace("-", "_")

@@ -242,7 +242,8 @@ def noise_intervals(
     refits = [refit(_with_counts(measurements, tables, rng)) for _ in track(range(draws), draws, "noise intervals")]
     if expected is not None:
         return NoiseIntervals(model, centre, tuple(refits), level)
-    deviations = [m.standard_deviation for m in measurements if m.noise.variance]
+    noisy = [m for m in measurements if m.noise.variance]
+    deviations = [m.standard_deviation for m in noisy if m.clique != ()] or [m.standard_deviation for m in noisy]
     return NoiseIntervals(
         model,
         centre,
@@ -298,7 +299,7 @@ def _likely_tables(measurements: Measurements) -> list[Array]:
     for m in measurements:
         if m.clique is None:
             raise InputError(f"{m.label!r} is not a contingency table; say with expected=… what a model expects of it")
-        out.append(project_table(found[m.clique][0], total))
+        out.append(project_table(found[m.clique].values, total))
     return out
 
 

@@ -43,22 +43,22 @@ def test_verify_states_the_guarantee(released, discreet):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "says", "code"),
     [
-        (lambda h: h["measurements"][0].update(origin="exact"), "does not claim to be a release"),
-        (lambda h: h["measurements"][0].update(noise="none", scale=0), "no noise"),
-        (lambda h: h["measurements"][0].update(scale=0), "no noise"),
-        (lambda h: h["release"].update(spent={"notion": "pure", "epsilon": "2"}), "more was spent"),
-        (lambda h: h["release"].update(peeked={"smoke": ["levels"]}), "does not agree"),
-        (lambda h: h["release"].pop("budget"), "no well-formed statement"),
-        (lambda h: h["release"].update(unit={"column": None, "max_rows": 0, "relation": "x"}), "no well-formed"),
-        (lambda h: h["measurements"].pop(), "PROBLEM"),
+        (lambda h: h["measurements"][0].update(origin="exact"), "does not claim to be a release", 1),
+        (lambda h: h["measurements"][0].update(noise="none", scale=0), "no noise", 1),
+        (lambda h: h["measurements"][0].update(scale=0), "no noise", 6),
+        (lambda h: h["release"].update(spent={"notion": "pure", "epsilon": "2"}), "2 (pure DP) was spent", 6),
+        (lambda h: h["release"].update(peeked={"smoke": ["levels"]}), "does not agree", 7),
+        (lambda h: h["release"].pop("budget"), "no well-formed statement", 1),
+        (lambda h: h["release"].update(unit={"column": None, "max_rows": 0, "relation": "x"}), "no well-formed", 1),
+        (lambda h: h["measurements"].pop(), "PROBLEM", 1),
     ],
 )
-def test_verify_finds_what_is_no_release(released, discreet, change, says):
+def test_verify_finds_what_is_no_release(released, discreet, change, says, code):
     rewrite(released, change)
     result = discreet("verify", released)
-    assert result.code == 1
+    assert result.code == code
     assert says in result.out
 
 
@@ -89,7 +89,7 @@ def test_models_are_shown_and_do_not_pass_for_releases(desk, discreet):
 def test_a_model_of_unknown_origin_does_not_verify(desk, discreet, card):
     networks.load("asia").with_card(card).save("m.zip")
     result = discreet("verify", "m.zip")
-    assert result.code == 1 and "A model that is not a release: " in result.out and "PROBLEM" in result.out
+    assert result.code == 7 and "A model that is not a release: " in result.out and "PROBLEM" in result.out
     assert discreet("show", "m.zip").code == 0
 
 

@@ -12,7 +12,7 @@ from discreet.estimators import PrivateGraphicalModel
 from discreet.learn.option_words import OPTIONS
 from discreet.release import Release
 from discreet.schema import save_schema
-from discreet.spec import FAMILIES, METHODS, Recipe
+from discreet.spec import FAMILIES, METHODS, Spec
 
 
 def test_every_method_and_option_is_explained(discreet):
@@ -45,7 +45,7 @@ def test_maximal_monomials_demand_a_weight_and_make_a_field(desk, discreet):
 @pytest.mark.parametrize("weight", [0, -1, "much", True])
 def test_a_demanded_option_is_a_positive_number(weight):
     with pytest.raises(InputError, match="min_weight, a positive number"):
-        Recipe("binary", "maximal_monomials", {"order": 2, "min_weight": weight})
+        Spec("spin", "maximal_monomials", {"order": 2, "min_weight": weight})
 
 
 @pytest.mark.parametrize("wrong", [-1, 0, float("nan"), float("inf")])

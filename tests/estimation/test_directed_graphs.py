@@ -12,8 +12,8 @@ from directed_cases import codes_table, exact, table_of
 
 from discreet import networks
 from discreet.domain import Domain
-from discreet.errors import CostError, DiscreetError, InputError
-from discreet.learn.graph_input import parents_of, parse_arrows
+from discreet.errors import CostError, DiscreetError, FileFormatError, InputError
+from discreet.learn.graph_input import parents_of
 from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.learn.networks.search import Dependence, SearchedNetwork, chance_penalty, whole_dependence
 from discreet.learn.nonprivate import NonprivateNetwork
@@ -67,7 +67,7 @@ def test_bif_and_text_files(tmp_path: Path) -> None:
         ([("smoke", "lung"), ("smoke", "lung")], "twice"),
         ({"lung": "smoke"}, "list of names"),
         (["ab", "cd"], "pair"),
-        (nx.Graph([("smoke", "lung")]), "undirected"),
+        (nx.Graph([("smoke", "lung")]), "edges without direction"),
     ],
 )
 def test_graphs_that_are_wrong_say_what_is_wrong(graph: object, message: str) -> None:
@@ -76,8 +76,10 @@ def test_graphs_that_are_wrong_say_what_is_wrong(graph: object, message: str) ->
 
 
 def test_arrows_with_several_names() -> None:
-    assert parse_arrows("a, b -> c, d") == {"c": ("a", "b"), "d": ("a", "b")}
-    assert parse_arrows("") == {}
+    domain = Domain.of(dict.fromkeys("abcd", 2))
+    assert parents_of("a, b -> c, d", domain) == {"a": (), "b": (), "c": ("a", "b"), "d": ("a", "b")}
+    with pytest.raises(InputError, match="no edges"):
+        parents_of("", domain)
 
 
 # -- the score ---------------------------------------------------------------------------------------------------------
@@ -225,22 +227,28 @@ def test_exact_search_is_marked_exact() -> None:
 def test_the_plan_of_a_search_says_what_can_be_known() -> None:
     domain = networks.load("asia").domain
     plan = SearchedNetwork().plan(domain, PrivacyUnit(), PureDP(1))
-    assert [t.label for t in plan.tables] == ["number of records"]
+    later = ["7 private selections of a column and its parents", "tables of the graph that is found"]
+    assert [t.label for t in plan.tables] == ["number of records", *later]
+    assert [t.share for t in plan.tables] == pytest.approx([0.02, 0.3, 0.68])
     assert plan.tables[0].noise.scale == pytest.approx(50)  # two hundredths of ε = 1
-    assert "7 private selections" in str(plan) and "0.68" in str(plan)
-    known = SearchedNetwork(approximate_size=1000).plan(domain, PrivacyUnit(), ZCDP(0.1))
-    assert not known.tables and "0.07" in str(known)
+    assert [t.cells for t in plan.tables] == [1, 0, 0]  # which tables is not known before
+    for known in (
+        SearchedNetwork(approximate_size=1000).plan(domain, PrivacyUnit(), ZCDP(0.1)),
+        SearchedNetwork().plan(domain, PrivacyUnit(), ZCDP(0.1), public_size=1000),
+    ):
+        assert [t.label for t in known.tables] == later
+        assert [t.share for t in known.tables] == pytest.approx([0.3, 0.7])
 
 
 @pytest.mark.parametrize("text", ["lung <- smoke", "smoke - lung", "smoke\nlung", "nonsense here\nsmoke -> lung"])
 def test_a_line_without_an_arrow_is_refused(text):
-    with pytest.raises(InputError, match="not of the form 'parent -> child'"):
-        parse_arrows(text)
+    with pytest.raises(InputError, match=r"is no edge|edges without direction"):
+        parents_of(text, DOMAIN)
 
 
 def test_a_file_name_is_not_taken_for_a_graph():
-    with pytest.raises(InputError, match=r"pathlib\.Path"):
-        parents_of("asia.bif", networks.load("asia").domain)
+    with pytest.raises(FileFormatError, match=r"there is no file none\.bif"):
+        parents_of("none.bif", networks.load("asia").domain)
 
 
 def test_edges_from_a_generator_last():

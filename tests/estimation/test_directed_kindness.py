@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -15,16 +16,18 @@ from directed_cases import codes_table, exact, small_network, table_of
 
 from discreet.audit import check_pair, output_law
 from discreet.domain import Domain
-from discreet.errors import DiscreetError, InputError
-from discreet.learn.graph_input import parents_of, parse_arrows
+from discreet.errors import DiscreetError, FileFormatError, InputError
+from discreet.learn.cards import NOISE_ONLY, card_of
+from discreet.learn.consistency import consistent, estimated_total
+from discreet.learn.graph_input import parents_of
 from discreet.learn.networks.families import Families
 from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.learn.networks.search import Dependence, SearchedNetwork
 from discreet.learn.nonprivate import NonprivateNetwork
+from discreet.learn.procedure import Procedure
 from discreet.learn.shares import allocate
-from discreet.measurement import Measurement, Measurements
+from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import BayesianNetwork
-from discreet.papers.compute_parameters import measure_nodes
 from discreet.papers.two_stage import TwoStageNetwork
 from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ZCDP, PureDP
@@ -280,6 +283,28 @@ def test_a_fit_that_is_noise_only_says_so_everywhere() -> None:
     assert "NOISE ONLY" not in str(learner.plan(DOMAIN, ROW, PureDP(1), 20_000))
 
 
+def test_a_good_number_of_records_does_not_hide_that_the_tables_are_noise() -> None:
+    """A search keeps its noisy count among the measurements."""
+    counts = np.full((2, 3, 2), 8)
+    table = Measurement("t", counts, Noise("laplace", 900.0), DOMAIN, clique=("a", "b", "c"))
+    total = Measurement("number of records", np.array(100), Noise("laplace", 2.0), DOMAIN, clique=())
+    assert card_of(Measurements([table]), "m", 100.0)["caution"] == NOISE_ONLY
+    assert card_of(Measurements([total, table]), "m", 100.0)["caution"] == NOISE_ONLY
+    assert "caution" not in card_of(Measurements([total, table]), "m", 1e6)
+
+
+def test_the_noisy_count_of_a_search_takes_part_in_the_estimate() -> None:
+    """N is the weighted mean of what all tables and the count itself say; all tables add up to it."""
+    measured = SearchedNetwork(max_parents=1).measure(Curator(table_of(NETWORK, 400, 0), budget=PureDP(1)))
+    assert measured[0].clique == () and len(measured) > 1
+    weights = [1 / (m.standard_deviation**2 * m.counts.size) for m in measured]
+    mean = np.average([m.values.sum() for m in measured], weights=weights)
+    assert estimated_total(measured) == pytest.approx(max(mean, 1.0))
+    assert all(t.total == pytest.approx(mean) for t in consistent(measured).values())
+    shown = SearchedNetwork(max_parents=1).plan(DOMAIN, ROW, PureDP(1))
+    assert measured[0].noise == shown.tables[0].noise
+
+
 def test_plans_count_in_good_english() -> None:
     domain = Domain.of({"a": 2, "b": 2})
     assert str(OptimalNetwork({"b": ("a",)}).plan(domain, ROW, PureDP(1))).startswith("optimal: 1 table, 4 cells")
@@ -358,16 +383,16 @@ def test_nothing_to_estimate_from() -> None:
 
 
 def test_graph_files_and_arrows_that_are_wrong(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nope\.txt.*No such file"):
+    with pytest.raises(FileFormatError, match=r"there is no file nope\.txt"):
         parents_of(Path("nope.txt"), DOMAIN)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(FileFormatError, match="there is no file"):
         parents_of(tmp_path, DOMAIN)
     (tmp_path / "graph.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="UTF-8"):
+    with pytest.raises(FileFormatError, match="UTF-8"):
         parents_of(tmp_path / "graph.txt", DOMAIN)
     for arrow in ("-->", "=>", "<->"):
         with pytest.raises(InputError, match=f"line 2 of the graph has '{arrow}'; an arrow is written '->'"):
-            parse_arrows(f"a -> b\na {arrow} c")
+            parents_of(f"a -> b\na {arrow} c", Domain.of(dict.fromkeys("abc", 2)))
 
 
 def test_a_unit_is_named_by_its_column() -> None:
@@ -411,10 +436,16 @@ def test_amplification_of_stage_one_by_enumeration() -> None:
     curator = Curator(codes_table(DOMAIN, [[0, 0, 0, 0]]), budget=PureDP(1))
     assert float(curator.subsample(rate, PureDP(epsilon)).budget.epsilon) == pytest.approx(inner, rel=1e-9)
     assert float(curator.subsample(rate, PureDP(epsilon)).budget.epsilon) <= inner * (1 + 1e-12)
-    replace = Curator(
+    replaced = Curator(
         codes_table(DOMAIN, [[0, 0, 0, 0]]), PrivacyUnit(relation="replace-one"), budget=PureDP(1)
     ).subsample(rate, PureDP(epsilon))
-    assert float(replace.budget.epsilon) == epsilon  # not accounted there
+    assert float(replaced.budget.epsilon) == epsilon  # not accounted there
+
+
+def _first_stage(learner: TwoStageNetwork, domain: Domain, budget: PureDP) -> Procedure:
+    """The procedure cut off after stage I, with what that measures kept: it is not when both run."""
+    procedure = learner.prepare(domain, ROW, budget)
+    return replace(procedure, steps=(replace(procedure.steps[0], kept=True),))
 
 
 def test_stage_one_itself_by_enumeration() -> None:
@@ -435,8 +466,7 @@ def test_stage_one_itself_by_enumeration() -> None:
     first, _ = learner._stages(budget)
 
     def stage_one(curator: Curator) -> Measurements:
-        sample = curator.subsample(learner.rate, first)
-        return measure_nodes(sample, learner.families(domain), sample.budget, [1], "auto")
+        return _first_stage(learner, domain, budget).run(curator)
 
     def law(table: Table, some: list[bytes]) -> Any:
         return output_law(stage_one, table, unit, budget, window=(-1, 2), keys=some)
@@ -451,9 +481,9 @@ def test_stage_one_of_the_learner_gets_the_amplified_budget() -> None:
     """The scale of its noise is that of two tables a node at the inner budget."""
     learner = TwoStageNetwork(NETWORK, rate=0.1, first_stage=0.1)
     curator = Curator(table_of(NETWORK, 200, 0), budget=PureDP(1))
-    first, second = learner._stages(PureDP(1))
-    sample = curator.subsample(learner.rate, first)
-    drawn = measure_nodes(sample, learner.families(DOMAIN), sample.budget, [1] * 4, "auto")
+    _, second = learner._stages(PureDP(1))
+    drawn = _first_stage(learner, DOMAIN, PureDP(1)).run(curator)
+    assert {step["share"]["epsilon"] for step in curator.steps if step.get("query") == "subsample"} == {"1/10"}
     inner = float(np.log((np.exp(0.1) - 1) / 0.1 + 1))
     assert max(m.noise.scale for m in drawn) == pytest.approx(8 / inner, rel=1e-6)
     assert float(second.epsilon) == pytest.approx(0.9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import networks
+from discreet.count_table import CountTable
 from discreet.domain import Domain
 from discreet.errors import InputError
 from discreet.factor import Factor
@@ -19,7 +21,6 @@ from discreet.learn.networks.families import Families
 from discreet.models import BayesianNetwork
 from discreet.papers.compute_parameters import (
     NodeTables,
-    measure_nodes,
     mutual_consistency,
     node_tables,
     parameters,
@@ -44,9 +45,8 @@ from discreet.privacy.unit import PrivacyUnit
 def test_each_node_pays_for_two_tables_with_half_of_its_share() -> None:
     """Lap(2/ε_i) with ε_i = ε/n for every entry (Algorithm 1, line 3; section 5.1)."""
     network = small_network()
-    families = Families.of(network.domain, network)
     curator = Curator(table_of(network, 100, 0), budget=PureDP(1))
-    measured = measure_nodes(curator, families, PureDP(1), [1] * 4, "auto")
+    measured = UniformNetwork(network).measure(curator)
     assert len(measured) == 8
     for m in measured:
         assert m.noise.kind == "laplace" and m.noise.scale == pytest.approx(2 * 4, rel=1e-9)
@@ -69,7 +69,8 @@ def test_mutual_consistency_by_hand() -> None:
     """Eq. 17 and 18 on two tables that share one column."""
     domain = Domain.of({"a": 2, "b": 2, "c": 2})
     first, second = np.array([[0.4, 0.2], [0.3, 0.1]]), np.array([[0.5, 0.1], [0.2, 0.2]])  # a × b, b × c
-    out = mutual_consistency(domain, [("a", "b"), ("b", "c")], [first, second], [1.0, 3.0])
+    tables = [CountTable(("a", "b"), first), CountTable(("b", "c"), second)]
+    out = [table.values for table in mutual_consistency(domain, tables, [1.0, 3.0])]
     mean = (1 * first.sum(axis=0) + 3 * second.sum(axis=1)) / 4
     assert np.allclose(out[0].sum(axis=0), mean) and np.allclose(out[1].sum(axis=1), mean)
     assert np.allclose(out[0], first + (mean - first.sum(axis=0))[None, :] / 2)
@@ -81,8 +82,8 @@ def test_mutual_consistency_makes_all_tables_agree(seed: int) -> None:
     rng = np.random.default_rng(seed)
     domain = Domain.of({"a": 2, "b": 3, "c": 2, "d": 2})
     cliques = [("a", "b", "c"), ("b", "c", "d"), ("a", "d"), ("c", "d")]
-    tables = [rng.normal(1, 1, [domain[n].size for n in c]) for c in cliques]
-    out = mutual_consistency(domain, cliques, tables, rng.random(4) + 0.1)
+    tables = [CountTable(c, rng.normal(1, 1, [domain[n].size for n in c])) for c in cliques]
+    out = [table.values for table in mutual_consistency(domain, tables, rng.random(4) + 0.1)]
     for i, c in enumerate(cliques):
         for j, d in enumerate(cliques):
             shared = [n for n in c if n in d]
@@ -105,7 +106,7 @@ def test_negative_and_empty_rows_become_distributions() -> None:
 def test_measurements_in_the_wrong_order_are_refused() -> None:
     network = small_network()
     families = Families.of(network.domain, network)
-    measured = measure_nodes(Curator(table_of(network, 10, 0), budget=PureDP(1)), families, PureDP(1), [1] * 4, "auto")
+    measured = UniformNetwork(network).measure(Curator(table_of(network, 10, 0), budget=PureDP(1)))
     with pytest.raises(InputError, match="order"):
         node_tables(families, measured[::-1])
     with pytest.raises(InputError, match="two a column"):
@@ -184,8 +185,7 @@ def test_shares_solve_the_papers_problem() -> None:
     """Eq. 10 minimises Σ W_i δ_i/ε_i under Σ ε_i = 1: no random division does better."""
     network = small_network()
     families = Families.of(network.domain, network)
-    measured = measure_nodes(exact(table_of(network, 500, 0)), families, PureDP(1), [1] * 4, "auto")
-    tables = node_tables(families, measured)
+    tables = node_tables(families, UniformNetwork(network).measure(exact(table_of(network, 500, 0))))
     model = families.network(parameters(families, tables))
     cost = np.array([node_weight(model, n) * node_error(model.tables[n], tables[n]) for n in network.domain])
     found = np.array(list(budget_weights(families, tables).values()))
@@ -235,8 +235,10 @@ def test_amplification_is_taken_under_add_remove_only() -> None:
 def test_plans_show_ranges_where_shares_are_private() -> None:
     network = small_network()
     plan = TwoStageNetwork(network).plan(network.domain, PrivacyUnit(), PureDP(1), 1000)
-    assert all(t.share_range is not None for t in plan.tables)
-    assert "0–45 %" in str(plan) and "Stage I takes 0.1" in str(plan)
+    sample, tables = plan.steps
+    assert sample.rate == Fraction(1, 10) and float(sample.share.epsilon) == 0.1  # type: ignore[attr-defined]
+    assert len(tables.rows) == 8 and all(t.share_range == (0.0, 0.45) for t in tables.rows)
+    assert "0–45 %" in str(plan) and "stage I, on a sample of rate 0.1  " in str(plan) and "10 %" in str(plan)
 
 
 @pytest.mark.parametrize(("option", "value"), [("rate", 0), ("rate", 2), ("first_stage", 0), ("first_stage", 1)])

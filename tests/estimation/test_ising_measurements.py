@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from discreet.learn.spins.ising_fit import spin_moments
+from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from mrf_cases import BUDGETS, UNITS, sampled, table_of
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.learn.spins.ising_fit import spin_moments
-from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from discreet.learn.spins.measuring import Measured, chosen_sums, monomials_of, pair_sums
 from discreet.measurement import Measurement, Measurements
 from discreet.models import generators

@@ -4,13 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from mrf_cases import BUDGETS, UNITS, sampled, table_of
 
 from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
 from discreet.domain import Domain
 from discreet.errors import InputError
 from discreet.learn.regressions import frank_wolfe
-from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from discreet.learn.spins.ising_fit import bethe_couplings, fit_support, project_width, significant_pairs
+from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from mrf_cases import BUDGETS, UNITS, sampled, table_of
 
 from discreet.audit import audit_replay, failures
@@ -11,8 +13,6 @@ from discreet.inference.spins import SpinChains, colour_classes
 from discreet.learn.spins import ising_fit
 from discreet.learn.spins import measuring as spin_measuring
 from discreet.learn.spins.enumeration import ParityFamily, walsh_hadamard
-from discreet.learn.spins.ising_fit import bethe_couplings, fit_support, project_width, significant_pairs
-from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from discreet.learn.spins.moments import SpinMoments
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP

@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
+from discreet.learn.regressions.binary import averaged_derivatives, features_of, maximal_first
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
 from mrf_cases import BUDGETS, UNITS, sampled, table_of
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import CostError, InputError
 from discreet.learn.query_release.workload import Parities
-from discreet.learn.regressions.binary import averaged_derivatives, features_of, maximal_first
 from discreet.learn.regressions.frank_wolfe import State
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
 from discreet.measurement import Measurements
 from discreet.models import generators
 from discreet.models.polynomial import Polynomial

@@ -4,13 +4,13 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
 from mrf_cases import BUDGETS, UNITS, sampled, table_of
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import InputError, NotAReleaseError
 from discreet.learn.fields.pairwise import PairwiseLearner, contrasts
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator

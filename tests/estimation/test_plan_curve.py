@@ -3,8 +3,9 @@
 import matplotlib
 import pytest
 
-from discreet import ZCDP, ApproxDP, OptimalNetwork, PrivacyUnit, PureDP, networks
+from discreet import ZCDP, ApproxDP, PrivacyUnit, PureDP, networks
 from discreet.errors import DiscreetError
+from discreet.learn.networks.optimal import OptimalNetwork
 
 matplotlib.use("Agg")
 ASIA = networks.load("asia")

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
+from discreet.learn.spins.ising_learner import IsingLearner
 
 from discreet.domain import Domain
 from discreet.learn.fields.pairwise import PairwiseLearner
 from discreet.learn.regressions.logistic import LogisticLearner
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
-from discreet.learn.spins.ising_learner import IsingLearner
 from discreet.learn.structure.selected_edges import SelectedEdges
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator

@@ -20,10 +20,12 @@ from discreet.learn.query_release import (
     PerturbedLeader,
     Tables,
 )
+from discreet.learn.transcript import Transcript
 from discreet.measurement import Measurements
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.mechanisms import SecureGateway
 from discreet.privacy.queries.parities import ParitySums, all_monomials
 from discreet.privacy.queries.residuals import SignedResiduals
 from discreet.privacy.query import Marginals
@@ -164,6 +166,25 @@ def test_the_number_of_selections_is_shown_where_it_is_known():
     curator = Curator(table_of(np.zeros((300, 3), dtype=int), BINARY), None, ZCDP(0.5), public_size=300)
     rounds = public.fit(curator).facts["rounds"]
     assert procedure.steps[-1].name == f"{rounds} selections of a query" and len(curator.steps) == rounds
+
+
+class NoDraws(SecureGateway):
+    """Whoever asks for noise has asked a question twice."""
+
+    add_noise = select = None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_that_was_written_down_is_not_asked_again(method, tmp_path):
+    """Also where the data player draws records: its random numbers are a function of ``random_state``."""
+    rows = table_of(np.random.default_rng(0).integers(0, 2, (300, 3)), BINARY)
+    learner = (PerturbedLeader if method == "leader" else METHODS[method])(WORKLOADS["parities"])
+    found = []
+    for gateway in (SecureGateway(), NoDraws()):
+        curator = Curator(rows, None, ZCDP(0.1), gateway=gateway)
+        run = learner.prepare(BINARY, curator.unit, ZCDP(0.1)).run(curator, Transcript(tmp_path / "answers"))
+        found.append(learner.estimate(run).answers)
+    assert np.array_equal(*found)
 
 
 @pytest.mark.parametrize("size", [None, 2000], ids=["private size", "public size"])

@@ -25,9 +25,11 @@ from discreet.learn.structure.selected_edges import SelectedEdges
 from discreet.learn.structure.stable_edges import StableEdges, records_needed, threshold_for_size
 from discreet.learn.structure.stable_mode import StableMode, blocks_for
 from discreet.learn.structure.thresholded import ThresholdedParameters, ThresholdedRegressions
+from discreet.learn.transcript import Transcript
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.mechanisms import SecureGateway
 from discreet.privacy.queries.edge_tests import CorrelationTest
 from discreet.privacy.unit import PrivacyUnit
 
@@ -226,6 +228,15 @@ def test_plans_need_no_rows():
     assert threshold_for_size(100, 64, APPROX, PrivacyUnit()) > threshold_for_size(2000, 64, APPROX, PrivacyUnit())
 
 
+def test_blocks_that_cannot_learn_release_nothing(monkeypatch):
+    """Two columns have one candidate, so that the word of an abstention is as long as a graph's."""
+    monkeypatch.setattr(SparseLogistic, "found", lambda self, curator: 1 / 0)
+    domain = Domain.of({"a": 2, "b": 2})
+    for how in ("histogram", "propose-test-release"):
+        learner = StableMode(0.5, 1.0, how=how, blocks=200)
+        assert learner.fit(Curator(table_of(np.zeros((9, 2), dtype=int), domain), None, APPROX)).refused
+
+
 def test_enough_blocks_and_no_more():
     assert 35 <= blocks_for(APPROX, "histogram") <= 42  # the threshold is 1 + 2 ln(2/δ)/ε = 30
 
@@ -252,6 +263,8 @@ def test_kind_errors():
     ):
         with pytest.raises(InputError, match=message):
             StableMode(**{"min_weight": 0.5, "width": 1.0, **wrong})
+    with pytest.raises(InputError, match="two levels"):  # before blocks are asked, which could only abstain
+        StableMode(0.5, 1.0, "sparsitron").plan(LEVELS, PrivacyUnit(), APPROX)
     with pytest.raises(InputError, match="max_edges"):
         SelectedEdges(max_edges=-1)
     with pytest.raises(InputError, match="two levels"):
@@ -324,6 +337,24 @@ def test_rounds_that_have_nothing_to_do_spend_nothing(monkeypatch):
     recorded = list(dict.fromkeys(entry["step"] for entry in curator.steps))
     assert found.cliques == () and recorded == planned[:3]  # no partner passes in the first round: nobody looks on
     assert curator.spent.rho < 0.5
+
+
+class NoDraws(SecureGateway):
+    """Whoever asks for noise has asked a question twice."""
+
+    add_noise = select = release_large = release_stable = None
+
+
+@pytest.mark.parametrize("name", AUDITED)
+def test_a_run_that_was_written_down_is_not_asked_again(name, tmp_path):
+    learner, domain, budget = AUDITED[name]
+    table = table_of(np.random.default_rng(0).integers(0, 2, (400, len(domain))), domain)
+    found = []
+    for gateway in (SecureGateway(), NoDraws()):
+        curator = Curator(table, None, budget, gateway=gateway)
+        run = learner.prepare(domain, curator.unit, budget).run(curator, Transcript(tmp_path / "answers"))
+        found.append(learner.estimate(run, domain))
+    assert found[0] == found[1]
 
 
 FILED = {

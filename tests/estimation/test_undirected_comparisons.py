@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import BudgetError, InputError
 from discreet.learn.fields.likelihood import Field
+from discreet.measurement import Measurements
 from discreet.models import generators
 from discreet.models.markov import MarkovRandomField
 from discreet.papers.output_perturbation import GRID, OutputPerturbation, PenalisedFit
 from discreet.papers.psgd import UNITS, ClippedGradients, PrivateDescent
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.queries.descent import noise_multiplier, sampled_rounds
+from discreet.privacy.queries.descent import SampledRounds, noise_multiplier
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 
@@ -108,6 +110,30 @@ def test_descent_learns(truth: MarkovRandomField) -> None:
     assert model.card["spent"]["epsilon"] == "2"
 
 
+def test_noisy_gradients_determine_the_model_and_are_what_is_paid_for(truth: MarkovRandomField, tmp_path: Path) -> None:
+    learner = PrivateDescent(truth.cliques, 500, rounds=5, rate=0.5)
+    curator = Curator(table_of(truth, 500, 1), budget=ApproxDP(2, 1e-5))
+    measured = learner.measure(curator)
+    assert [m.noise.kind for m in measured] == ["gaussian"] * 5
+    (step,) = learner.prepare(truth.domain, PrivacyUnit(), curator.budget).steps
+    assert [s["step"] for s in curator.steps] == [step.name] and curator.remaining is None
+    model = learner.estimate(measured, truth.domain)
+    measured.save(tmp_path / "gradients.zip")
+    again = learner.estimate(Measurements.load(tmp_path / "gradients.zip"), truth.domain)
+    assert all(np.array_equal(model.potentials[c].values, again.potentials[c].values) for c in model.cliques)
+    assert model.card == again.card and model.card is not None
+    assert model.card["noise_multiplier"] == noise_multiplier(2.0, 1e-5, 0.5, 5)
+    # By hand: θ ← θ + η(gradient/(qn) − λθ), then the mean over rounds 3 to 5.
+    theta, seen = np.zeros(measured[0].counts.size), []
+    for m in measured:
+        theta = theta + 5.0 * (m.values / 250 - 1e-3 * theta)
+        seen.append(theta)
+    flat = np.concatenate([model.potentials[c].values.reshape(-1) for c in model.cliques])
+    np.testing.assert_allclose(flat, np.mean(seen[2:], axis=0))
+    with pytest.raises(InputError, match="all its rounds"):
+        learner.estimate(measured[:4], truth.domain)
+
+
 @pytest.mark.parametrize("radius", [0.4, 1.0, 2.0])
 def test_no_gradient_exceeds_its_radius(radius: float) -> None:
     field = Field(DOMAIN, CLIQUES)
@@ -141,12 +167,7 @@ def test_descent_needs_delta_and_add_remove(truth: MarkovRandomField) -> None:
     with pytest.raises(InputError, match="replace-one"):
         learner.fit(Curator(table, PrivacyUnit(relation="replace-one"), ApproxDP(1, 1e-5)))
     curator = Curator(table, budget=ApproxDP(1, 1e-5))
-    _, once = sampled_rounds(curator, None, 0.5, 1)
-    field = Field(truth.domain, truth.cliques)
-    query = ClippedGradients(field, field.uniform(), 1.0)
-    once(query)
-    with pytest.raises(BudgetError, match="paid for"):
-        once(query)
+    assert len(learner.measure(curator)) == 2  # as many rounds as were paid for
     with pytest.raises(BudgetError):
         learner.fit(curator)
 
@@ -170,7 +191,7 @@ def test_gradients_that_are_not_clipped_would_be_caught() -> None:
     field = Field(DOMAIN, CLIQUES)
 
     def careless(curator: Curator) -> Any:
-        return sampled_rounds(curator, None, 1, 1)[1](Long(field, field.uniform(), 2.0))
+        return SampledRounds(curator.budget, 1, 1, lambda done: Long(field, field.uniform(), 2.0)).ask(curator)
 
     findings = audit_replay(careless, DOMAIN, PrivacyUnit(), ApproxDP(1, 1e-5), count=12)
     assert "within the declared sensitivity" in {f.name for f in failures(findings)}
@@ -202,11 +223,10 @@ def test_samples_that_are_not_drawn_afresh_would_be_caught() -> None:
     field = Field(DOMAIN, CLIQUES)
 
     def greedy(curator: Curator) -> Any:
-        _, once = sampled_rounds(curator, None, 1, 1)
         query = ClippedGradients(field, field.uniform(), 2.0)
-        first = once(query)
-        once.__closure__[[c.cell_contents for c in once.__closure__].index([0])].cell_contents[0] = 8
-        return [first, *(once(query) for _ in range(8))]
+        one = SampledRounds(curator.budget, 1, 1, lambda done: query)
+        multiplier, inside = one.pay(curator)
+        return [one.one_round(curator, inside, query, multiplier) for _ in range(9)]
 
     findings = audit_replay(greedy, DOMAIN, PrivacyUnit(), ApproxDP(1, 1e-5), count=12)
     assert "within the budget" in {f.name for f in failures(findings)}

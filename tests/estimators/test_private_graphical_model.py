@@ -13,7 +13,7 @@ from discreet.audit import audit_replay, failures
 from discreet.errors import BudgetError, DiscreetError
 from discreet.estimators import PrivateGraphicalModel, PrivateLogisticRegression
 from discreet.estimators.base import PrivacyWarning
-from discreet.learn.held_out import held_out_log_likelihood, measure_log_likelihood
+from discreet.learn.held_out import HeldOut
 from discreet.privacy.queries.likelihood import LogLikelihood
 
 # What scikit-learn wants and privacy forbids, with the reason.
@@ -130,7 +130,7 @@ def test_held_out_likelihood_is_close_and_paid_for(asia):
     truth, rows = asia
     table = encode(rows, truth.domain)
     with Curator(table, budget=PureDP(2)) as curator:
-        found = held_out_log_likelihood(truth, curator, PureDP(1))
+        found = HeldOut(truth).fit(curator, PureDP(1))
         assert found == pytest.approx(np.maximum(truth.log_prob(rows), -20).mean(), abs=0.15)
         assert curator.spent is not None and float(curator.spent.epsilon) == pytest.approx(1)
 
@@ -146,9 +146,7 @@ UNITS = [
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_held_out_likelihood_passes_the_audits(unit):
     truth = networks.load("asia")
-    found = audit_replay(
-        lambda curator: measure_log_likelihood(truth, curator, floor=-5.0), truth.domain, unit, PureDP(1), count=40
-    )
+    found = audit_replay(HeldOut(truth, floor=-5.0).measure, truth.domain, unit, PureDP(1), count=40)
     assert failures(found) == []
 
 
@@ -162,7 +160,5 @@ def test_a_likelihood_that_is_not_clipped_is_caught(monkeypatch):
         return np.array([np.rint(value * (1024 / 0.5)).astype(np.int64).sum()]), np.array([len(value)])
 
     monkeypatch.setattr(LogLikelihood, "sum_rows", unclipped)
-    found = audit_replay(
-        lambda c: measure_log_likelihood(truth, c, floor=-0.5), truth.domain, PrivacyUnit(), PureDP(1), count=40
-    )
+    found = audit_replay(HeldOut(truth, floor=-0.5).measure, truth.domain, PrivacyUnit(), PureDP(1), count=40)
     assert failures(found)

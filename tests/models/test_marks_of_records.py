@@ -7,23 +7,24 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import Curator, ExactCurator, PureDP, Recipe, encode, learn, networks
+from discreet import Curator, PureDP, Spec, encode, networks
 from discreet.cli import run
 from discreet.io.archive import write_archive
 from discreet.models.records import origin_of
+from discreet.privacy.curator import ExactCurator
 from discreet.research import ResearchCurator
 
 TRUTH = networks.load("asia")
 ROWS = encode(TRUTH.sample(300, random_state=1).to_pandas(), TRUTH.domain)
-RECIPE = Recipe("network", "optimal", {"graph": TRUTH.parents})
+SPEC = Spec("network", "optimal", {"graph": TRUTH.parents})
 
 
 @pytest.fixture(scope="module")
 def models():
-    research = learn(RECIPE, ResearchCurator(ROWS, budget=PureDP(1), seed=3)).model
-    exact = learn(RECIPE, ExactCurator(ROWS)).model
+    research = SPEC.learn(ResearchCurator(ROWS, budget=PureDP(1), seed=3)).model
+    exact = SPEC.learn(ExactCurator(ROWS)).model
     with Curator(ROWS, budget=PureDP(1)) as curator:
-        release = learn(RECIPE, curator).model
+        release = SPEC.learn(curator).model
     return {"research": research, "exact": exact, "release": release, "public": TRUTH, "": TRUTH.with_card(None)}
 
 

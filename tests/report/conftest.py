@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from discreet import Curator, Marginals, OptimalNetwork, PrivacyUnit, PureDP, encode, networks, noise_intervals
+from discreet import Curator, Marginals, PrivacyUnit, PureDP, encode, networks
+from discreet.learn.networks.optimal import OptimalNetwork
+from discreet.uncertainty import noise_intervals
 
 
 @pytest.fixture(scope="session")

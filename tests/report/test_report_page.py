@@ -8,20 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet import (
-    ZCDP,
-    Curator,
-    Domain,
-    ExactCurator,
-    OptimalNetwork,
-    PureDP,
-    Recipe,
-    Release,
-    encode,
-    learn,
-    networks,
-)
+from discreet import ZCDP, Curator, Domain, PureDP, Release, Spec, encode, networks
 from discreet.errors import DiscreetError
+from discreet.learn.networks.optimal import OptimalNetwork
+from discreet.privacy.curator import ExactCurator
 from discreet.report import words
 from discreet.report.page import report_html, write_report
 from discreet.report.spending import Portion, merged, portions
@@ -66,7 +56,7 @@ def test_a_model_that_is_no_release_is_refused(tmp_path):
 
 
 def test_labels_cannot_write_html():
-    from discreet import BayesianNetwork
+    from discreet.models import BayesianNetwork
 
     domain = Domain.of({"<script>x": ["<b>", '"&'], "b": 2})
     network = BayesianNetwork(
@@ -86,7 +76,7 @@ def test_structural_zeros_are_said_and_not_measured():
     domain = Domain(domain.attributes, (rule,))
     rows = encode({"sex": ["f", "m"] * 300, "pregnant": ["yes", "no", "no", "no"] * 150}, domain)
     with Curator(rows, budget=PureDP(1)) as curator:
-        made = Release.of(learn(Recipe("network", "optimal", {"graph": {"sex": [], "pregnant": ["sex"]}}), curator))
+        made = Release.of(Spec("network", "optimal", {"graph": {"sex": [], "pregnant": ["sex"]}}).learn(curator))
     html = report_html(made.model, card_text=CARD, intervals=made.intervals(draws=5), pairs=[("sex", "pregnant")])
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
     assert sum("0 (impossible by the schema)" in cell for cell in cells) == 1

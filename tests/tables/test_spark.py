@@ -16,16 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from discreet.learn.spins.binary_learner import BinaryMRFLearner
+from discreet.learn.spins.ising_learner import IsingLearner
 from engines import KEY, all_cells, mixed_domain, mixed_rows, same_sums, write_parquet
 
-from discreet import Curator, Marginals, NoiseAwareField, OptimalNetwork, PrivacyUnit, PureDP, encode, open_table
+from discreet import Curator, Marginals, PrivacyUnit, PureDP, encode, open_table
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import EngineError, InputError
+from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.learn.regressions.logistic import LogisticLearner
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
-from discreet.learn.spins.ising_learner import IsingLearner
 from discreet.papers.two_stage import TwoStageNetwork
 from discreet.privacy.budget import ZCDP
 from discreet.progress import listening
@@ -118,6 +120,13 @@ def test_text_files_are_read_alike(spark, tmp_path):
     domain = Domain.of({"word": ["yes", "it's", "a, b", "-"], "number": 4})
     expected = all_cells(open_table(path, domain))
     assert all_cells(open_table(path, domain, engine="spark")) == expected
+    path.write_bytes(b'word,number,note\nyes,1\rno,2\nyes,"1\n\xff,1\nyes,2,"no\nno"\nyes,3,\xff\nno"x,"1"2\n')
+    expected = all_cells(open_table(path, domain))
+    assert sum(expected.values()) == 5
+    assert all_cells(open_table(path, domain, engine="spark")) == expected
+    lines = all_cells(open_table(path, domain, row_is_line=True))
+    assert sum(lines.values()) == 6
+    assert all_cells(open_table(path, domain, engine="spark", row_is_line=True)) == lines
 
 
 def test_a_retried_task_changes_nothing(spark, mixed):

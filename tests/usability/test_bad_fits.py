@@ -67,19 +67,19 @@ CATALOGUE = {
     "unknown method": (
         fitting("--graph", "smoke -> city", "--method", "optimum"), WRONG_USE, ["'optimum'", "did you mean 'optimal'"],
     ),
-    "method without family": (fitting("--method", "moments"), WRONG_USE, ["--method moments", "--family"]),
+    "method without family": (fitting("--method", "moments"), WRONG_USE, ["'moments'", "needs a family", "'spin'"]),
     "method of another family": (
-        fitting("--family", "ising", "--method", "optimal"), WRONG_USE, ["'ising'", "'optimal'", "moments"],
+        fitting("--family", "ising", "--method", "optimal"), WRONG_USE, ["'spin'", "'optimal'", "moments"],
     ),
     "method that needs a graph": (
-        fitting("--family", "network", "--method", "uniform"), WRONG_USE, ["publicly known", "--graph 'a -> b'"],
+        fitting("--family", "network", "--method", "uniform"), WRONG_USE, ["publicly known", "a graph, as in 'a -> b"],
     ),
     "method that needs cliques": (
-        fitting("--family", "field", "--method", "collective"), WRONG_USE, ["publicly known", "--cliques"],
+        fitting("--family", "field", "--method", "collective"), WRONG_USE, ["publicly known", "cliques, as in"],
     ),
     "graph for a model that finds its own": (
         fitting("--family", "pairwise", "--graph", "smoke -> city"), WRONG_USE,
-        ["finds its graph itself", "--graph out"],
+        ["finds its graph itself", "leave the graph out"],
     ),
     "Ising model of many levels": (fitting("--family", "ising"), WRONG_USE, ["'age'", "two levels"]),
     "unknown option of the method": (
@@ -120,7 +120,7 @@ CATALOGUE = {
     "empty cliques": (fitting("--cliques", ";"), WRONG_USE, ["'smoke,lung; lung,xray'"]),
     "cliques from the data": (fitting("--cliques", "data.csv"), WRONG_USE, ["line 1 of data.csv"]),
     "edges for a network": (
-        fitting("--family", "network", "--graph", "smoke -- city"), WRONG_USE, ["needs arrows", "--family field"],
+        fitting("--family", "network", "--graph", "smoke -- city"), WRONG_USE, ["needs arrows", "family 'field'"],
     ),
     # -- budgets
     "negative epsilon": (fitting(epsilon="-1"), WRONG_USE, ["epsilon", "-1", "positive"]),
@@ -145,8 +145,8 @@ CATALOGUE = {
     ),
     "no ledger": (fitting(ledger="no.db"), FILE, ["no.db", "ledger create"]),
     # -- sizes, units, engines
-    "size of nobody": (fitting("--public-size", "0"), WRONG_USE, ["--public-size", "0"]),
-    "negative guess": (fitting("--approximate-size", "-5"), WRONG_USE, ["--approximate-size", "-5"]),
+    "size of nobody": (fitting("--public-size", "0"), WRONG_USE, ["public_size", "got 0"]),
+    "negative guess": (fitting("--approximate-size", "-5"), WRONG_USE, ["approximate_size", "-5"]),
     "size in words": (fitting("--public-size", "many"), WRONG_USE, ["--public-size", "integer"]),
     "unit without rows": (fitting("--unit-column", "patient"), WRONG_USE, ["patient", "--max-rows"]),
     "unit column not in the file": (

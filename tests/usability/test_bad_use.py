@@ -114,7 +114,7 @@ CATALOGUE = {
     "no budget": (asking(epsilon=None), WRONG_USE, ["budget", "--epsilon 1", "--rho"]),
     "weights for other tables": (asking("--weights", "1,2"), WRONG_USE, ["1,2", "2 numbers for 1 table;"]),
     "weight zero": (asking("--weights", "0"), WRONG_USE, ["weights", "zero"]),
-    "weight negative": (asking("--weights=-1"), WRONG_USE, ["weights", "non-negative"]),
+    "weight negative": (asking("--weights=-1"), WRONG_USE, ["weights -1", "positive"]),
     "weight in words": (asking("--weights", "much"), WRONG_USE, ["weight", "'much'"]),
     "unknown noise": (asking("--noise", "uniform"), WRONG_USE, ["'uniform'", "laplace"]),
     "gaussian noise for pure DP": (

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
-from . import audit, bench, bounds, demo, fit, ledger, measure, query, report, sample, schema, show, structure
+from . import audit, bench, bounds, demo, fit, ledger, measure, query, report, sample, schema, show, structure, verify
 from .command import Command, Group
 from .failures import HELP, Exit, explain
 
@@ -29,7 +29,7 @@ app.command("fit", cls=Command)(fit.fit)
 app.command("structure", cls=Command)(structure.structure)
 app.command("measure", cls=Command)(measure.measure)
 app.command("show", cls=Command)(show.show)
-app.command("verify", cls=Command)(show.verify)
+app.command("verify", cls=Command)(verify.verify)
 app.command("query", cls=Command)(query.query)
 app.command("map", cls=Command)(query.most_probable)
 app.command("sample", cls=Command)(sample.sample)

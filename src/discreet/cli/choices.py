@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DiscreetError, FileFormatError, InputError, did_you_mean
+from ..errors import DiscreetError, FileFormatError, did_you_mean
 from . import options
 from .failures import WrongUse
+from .rows import Text
 
 if TYPE_CHECKING:
     from ..domain import Domain
     from ..privacy.budget import Budget
     from ..privacy.unit import PrivacyUnit
-    from ..spec import Recipe
+    from ..spec import Spec
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,14 @@ class Choices:
     max_rows: int | None = None
     family: str | None = None
     method: str | None = None
-    graph: str | None = None
-    cliques: tuple[str, ...] = ()
+    graph: Any = None
+    cliques: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
     public_size: int | None = None
     approximate_size: int | None = None
     engine: str | None = None
     delimiter: str | None = None
+    row_is_line: bool | None = None
     ledger: str | None = None
     output: str | None = None
     purpose: str | None = None
@@ -51,6 +53,9 @@ class Choices:
 
     def budget(self) -> Budget:
         return options.budget_from(self.epsilon, self.delta, self.rho)
+
+    def text(self) -> Text:
+        return Text(self.delimiter, self.row_is_line)
 
     def unit(self) -> PrivacyUnit:
         return options.unit_from(self.relation or "add-remove", self.unit_column, self.max_rows)
@@ -65,44 +70,20 @@ class Choices:
             )
         return load_schema(self.schema)
 
-    def recipe(self, domain: Domain) -> Recipe:
-        """The learner: as told, and otherwise chosen by public quantities."""
-        from ..learn.graph_files import read_cliques, read_graph
-        from ..spec import Recipe, default_recipe, method_of
+    def spec(self, domain: Domain, public_size: int | None) -> Spec:
+        """What to learn: as told, and otherwise chosen by public quantities."""
+        from ..spec import resolve
 
-        if self.graph is not None and self.cliques:
-            raise WrongUse("the structure is given twice, as --graph and as --cliques; keep one of them")
-        if self.family is None and self.method is not None and self.graph is None and not self.cliques:
-            raise WrongUse(f"--method {self.method} needs --family, which says what kind of model it is a method of")
-        structure = read_graph(self.graph, domain) if self.graph is not None else None
-        structure = read_cliques(self.cliques, domain) if self.cliques else structure
-        said = dict(self.options)
-        size = self.public_size if self.public_size is not None else self.approximate_size
-        if self.family is None and structure is None:
-            chosen = default_recipe(domain, size)
-            return Recipe(chosen.family, chosen.method, {**chosen.options, **said})
-        family = self.family or ("network" if structure is not None and structure.is_directed else "field")
-        method = method_of(family, self.method or _usual_method(family, structure is not None))
-        if structure is not None and not method.needs:
-            raise WrongUse(
-                f"{family}, {method.name} finds its graph itself; leave --{'graph' if self.graph else 'cliques'} "
-                "out, or take --family network or --family field"
-            )
-        if structure is None and method.needs:
-            way = "--graph 'a -> b'" if method.needs == "graph" else "--cliques 'a,b; b,c'"
-            raise WrongUse(f"{family}, {method.name} needs a structure that is publicly known: give {way}")
-        if structure is not None:
-            if method.needs == "graph" and structure.parents is None:
-                raise WrongUse(
-                    "a Bayesian network needs arrows, and this graph has edges without direction: write 'a -> b', or "
-                    "take --family field"
-                )
-            said[method.needs] = structure.parents if method.needs == "graph" else structure.cliques
-        if family == "binary":
-            said.setdefault("order", 3)
-        if method.name == "searched" and size is not None:
-            said.setdefault("approximate_size", size)
-        return Recipe(family, method.name, said)
+        return resolve(
+            domain,
+            family=self.family,
+            method=self.method,
+            graph=self.graph,
+            cliques=self.cliques,
+            options=self.options,
+            public_size=public_size,
+            approximate_size=self.approximate_size,
+        ).for_a_model()
 
     def echo(self) -> dict[str, Any]:
         """What goes into the release: all that was said, but for the places of files, which are nobody's business."""
@@ -111,31 +92,20 @@ class Choices:
             for f in dataclasses.fields(self)
             if f.name not in ("data", "ledger", "output", "card", "schema", "graph", "cliques")
         }
-        return {k: (list(v) if isinstance(v, tuple) else v) for k, v in kept.items() if v not in (None, (), {})}
-
-
-def _usual_method(family: str, has_structure: bool) -> str:
-    if family in ("network", "field") and not has_structure:
-        return "searched"
-    return {
-        "network": "optimal",
-        "field": "noise_aware",
-        "ising": "moments",
-        "pairwise": "moments",
-        "binary": "moments",
-    }.get(family, "")
+        return {k: v for k, v in kept.items() if v not in (None, {})}
 
 
 # -- the run file ------------------------------------------------------------------------------------------------------
 
-_TEXT = ("data", "schema", "relation", "unit_column", "family", "method", "graph", "engine", "delimiter", "ledger")
+_TEXT = ("data", "schema", "relation", "unit_column", "engine", "delimiter", "ledger", "output", "purpose", "weight")
+_LEARN = ("family", "method", "graph", "cliques", "options", "public_size", "approximate_size")
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
-    **dict.fromkeys((*_TEXT, "output", "purpose", "weight"), ((str,), "text in quotes")),
+    **dict.fromkeys(_TEXT, ((str,), "text in quotes")),
     **dict.fromkeys(("epsilon", "delta", "rho"), ((int, float, str), "a number")),
-    **dict.fromkeys(("max_rows", "public_size", "approximate_size"), ((int,), "a whole number")),
-    "cliques": ((str, list), "text such as 'a,b; b,c', or a list of lists"),
-    "options": ((dict,), "a table, [options]"),
+    "max_rows": ((int,), "a whole number"),
+    "row_is_line": ((bool,), "true or false"),
     "card": ((dict,), "a table, [card]"),
+    **dict.fromkeys(_LEARN, ((object,), "")),  # what is wrong with these, `resolve` says for everybody
 }
 
 
@@ -143,6 +113,7 @@ def read_run_file(path: Path) -> dict[str, Any]:
     """The run file as a table of known keys; places of files are meant from where the run file lies."""
     from ..io.limits import DEFAULT_LIMITS
     from ..io.reading import read_text
+    from ..learn.graph_files import is_file
 
     if not path.exists():
         raise FileFormatError(f"there is no run file {path}; it is TOML with the options of `discreet fit` as keys")
@@ -160,33 +131,24 @@ def read_run_file(path: Path) -> dict[str, Any]:
         if name in found:
             raise FileFormatError(f"{path}: {key!r} is given twice, with a dash and with an underscore")
         types, kind = _KINDS[name]
-        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        if not isinstance(value, types) or (isinstance(value, bool) and types != (object,)):
             raise FileFormatError(f"{path}: {key} must be {kind}, got {str(value)[:60]!r}")
         found[name] = value
     for name in ("epsilon", "delta", "rho"):
         if name in found:
             found[name] = str(found[name])
-    if "cliques" in found:
-        found["cliques"] = _clique_texts(found["cliques"], path)
     for name in ("data", "schema", "ledger", "output"):
         if name in found:
             found[name] = str(path.parent / found[name])
-    if "graph" in found and (path.parent / found["graph"]).is_file():
-        found["graph"] = str(path.parent / found["graph"])
+    for name in ("graph", "cliques"):
+        if isinstance(found.get(name), str) and is_file(path.parent / found[name]):
+            found[name] = str(path.parent / found[name])
     return found
-
-
-def _clique_texts(value: Any, path: Path) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if not all(isinstance(group, list) and all(isinstance(n, str) for n in group) for group in value):
-        raise FileFormatError(f"{path}: cliques must be a list of lists of names")
-    return tuple(",".join(f'"{n}"' if "," in n else n for n in group) for group in value)
 
 
 def merged(run_file: Path | None, line: Mapping[str, Any]) -> Choices:
     """The file, and over it the line. The budget alone is never overridden: said twice, it must be the same."""
-    said = {k: v for k, v in line.items() if v is not None and v != () and v != {}}
+    said = {k: v for k, v in line.items() if v is not None and v != {}}
     if run_file is None:
         return Choices(**said)
     file = read_run_file(run_file)
@@ -199,7 +161,8 @@ def merged(run_file: Path | None, line: Mapping[str, Any]) -> Choices:
                 raise WrongUse(
                     f"the budget is given twice: {there} in {run_file}, and {here} on the line; keep one of them"
                 )
-    said["options"] = {**file.get("options", {}), **said.get("options", {})}
+    if isinstance(file.get("options", {}), dict):
+        said["options"] = {**file.get("options", {}), **said.get("options", {})}
     said["card"] = {**file.get("card", {}), **said.get("card", {})}
     if ("graph" in said) != ("cliques" in said):  # the structure is one thing, in either of two words
         file.pop("cliques" if "graph" in said else "graph", None)
@@ -230,8 +193,3 @@ def options_from(texts: list[str]) -> dict[str, Any]:
         except (tomllib.TOMLDecodeError, ValueError):
             out[key] = value.strip()
     return out
-
-
-def explained(error: InputError) -> WrongUse:
-    """The same complaint, in words of the command line."""
-    return WrongUse(str(error))

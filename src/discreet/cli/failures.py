@@ -30,6 +30,9 @@ class Exit(IntEnum):
     REFUSED = 3
     FILE = 4
     TOO_LARGE = 5
+    CONTRADICTION = 6
+    NOT_TO_BE_PUBLISHED = 7
+    SIGNATURE = 8
     DEFECT = 70
     INTERRUPTED = 130
 
@@ -41,6 +44,9 @@ MEANINGS = {
     Exit.REFUSED: "the budget or the ledger refused; nothing was spent",
     Exit.FILE: "a file is missing, in the way, unreadable or not what it should be",
     Exit.TOO_LARGE: "the work would be too large and was not begun",
+    Exit.CONTRADICTION: "verify: what the file says does not imply its guarantee",
+    Exit.NOT_TO_BE_PUBLISHED: "verify: it must not be published, as something in it is not protected",
+    Exit.SIGNATURE: "verify, ledger verify: a signature or a head is missing, wrong, or of another key",
     Exit.DEFECT: "a defect of discreet; details are withheld, as they may hold private values",
     Exit.INTERRUPTED: "interrupted (Ctrl-C); the message says what was spent",
 }

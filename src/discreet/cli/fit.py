@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DiscreetError, counted
+from ..errors import counted
 from . import options, rows
 from .choices import Choices, merged, options_from
-from .console import note, progress, say, say_json, waiting
-from .failures import Interrupted, WrongUse
+from .console import note, progress, say, say_json
+from .failures import WrongUse
 from .methods import say_methods
-from .money import after_the_spend, open_ledger, remark_before, what_was_spent
 from .prepared import Prepared, prepare, show_plan
+from .spending import Order, remark_before, spend
 
 if TYPE_CHECKING:
-    from ..privacy.curator import Curator
-    from ..privacy.ledger import Ledger
+    from ..io.archive import Sign
+    from ..measurement import Measurements
     from ..release import Release
 
 
@@ -64,7 +63,7 @@ def plan(
     line = _line(locals())
     prepared = prepare(merged(run, line))
     show_plan(prepared, as_json=as_json)
-    remark_before(prepared.budget, prepared.domain.peeked)
+    remark_before(prepared.procedure.budget, prepared.domain.peeked)
 
 
 def fit(
@@ -85,6 +84,7 @@ def fit(
     approximate_size: options.ApproximateSize = None,
     engine: options.EngineName = None,
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     ledger: options.LedgerFile = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.zip", help="The release; default: model.zip.")
@@ -135,23 +135,39 @@ def fit(
     path = Path(choices.output or "model.zip")
     if path.suffix.lower() != ".zip":
         raise WrongUse(f"a release is a .zip file, got {path}; `discreet sample` and `discreet show` write other kinds")
-    account = open_ledger(None if choices.ledger is None else Path(choices.ledger))
-    with account or nullcontext():
-        if account is not None:
-            options.check_ledger_notion(account.total, prepared.budget)
-            account.check(prepared.budget, prepared.unit)
-        engine_name = choices.engine or "auto"
-        rows.check_rows(Path(choices.data), choices.delimiter, prepared.domain, choices.unit_column, engine_name)
-        for place in (path, card):  # last, so that an old file does not hide what else is wrong
-            if place is not None:
-                options.writable(place, force=force)
+    order = Order(
+        prepared.procedure,
+        Path(choices.data),
+        choices.text(),
+        choices.engine,
+        prepared.public_size,
+        None if choices.ledger is None else Path(choices.ledger),
+        choices.purpose or "fit",
+        (path, card),
+        force,
+    )
+
+    def announce() -> None:
         if not as_json and not no_plan:
             show_plan(prepared, as_json=False)
-        remark_before(prepared.budget, prepared.domain.peeked)
-        release = _learn(prepared, account, path)
-        _say_release(release, prepared, path, card, as_json=as_json)
-    if choices.ledger is None:
-        note("Remark: no ledger was given, so nothing remembers this spend; --ledger FILE adds up what is released.")
+
+    def make(released: Measurements) -> Release:
+        from ..release import Release
+
+        learned = prepared.spec.conclude(released, prepared.domain, prepared.totals)
+        if learned.remark:
+            note(f"Remark: {learned.remark}")
+        return Release.of(learned, choices.echo(), choices.card)
+
+    def save(release: Release, sign: Sign | None) -> None:
+        from ..io.atomic import write_atomically
+        from ..report.card import card_yaml
+
+        release.save(path, sign=sign)
+        if card is not None:
+            write_atomically(card, [card_yaml(release).encode()])
+
+    spend(order, announce, make, save, lambda release: _say_release(release, prepared, path, as_json=as_json))
 
 
 def _line(words: dict[str, Any]) -> dict[str, Any]:
@@ -159,71 +175,21 @@ def _line(words: dict[str, Any]) -> dict[str, Any]:
     known = Choices.__dataclass_fields__
     line = {key: value for key, value in words.items() if key in known and key != "card"}
     line["options"] = options_from(list(words.get("option") or ()))
-    line["cliques"] = tuple(words.get("cliques") or ())
+    line["cliques"] = words.get("cliques") or None
     return {key: str(value) if isinstance(value, Path) else value for key, value in line.items()}
 
 
-# -- asking the rows ---------------------------------------------------------------------------------------------------
-
-
-def _learn(prepared: Prepared, account: Ledger | None, path: Path) -> Release:
-    """Open the rows, learn, save. Whatever comes after the spend is said with what was spent."""
-    from ..privacy.curator import Curator
-    from ..release import Release
-    from ..spec import learn
-
-    choices = prepared.choices
-    curator: Curator | None = None
-    try:
-        with waiting("reading the rows"):
-            table = rows.open_rows(
-                Path(choices.data or ""),
-                choices.delimiter,
-                prepared.domain,
-                choices.unit_column,
-                choices.engine or "auto",
-            )
-        with (
-            progress(),
-            Curator(
-                table,
-                prepared.unit,
-                prepared.budget,
-                account,
-                public_size=prepared.public_size,
-                purpose=choices.purpose or "fit",
-            ) as curator,
-        ):
-            learned = learn(prepared.recipe, curator, prepared.totals)
-        release = Release.of(learned, choices.echo(), choices.card)
-        release.save(path)
-        if learned.remark:
-            note(f"Remark: {learned.remark}")
-        return release
-    except KeyboardInterrupt:
-        raise Interrupted(what_was_spent(curator, account)) from None
-    except (DiscreetError, OSError, MemoryError) as error:
-        spent = None if curator is None else curator.spent
-        if spent is None:
-            raise
-        raise after_the_spend(error, str(spent)) from None
-
-
-def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | None, *, as_json: bool) -> None:
-    from ..io.atomic import write_atomically
-    from ..report.card import card_yaml
+def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: bool) -> None:
     from ..spec import FAMILIES
     from . import views
 
-    if card is not None:
-        write_atomically(card, [card_yaml(release).encode()])
     lines = views.statement_lines(release.card)
     if as_json:
         say_json(
             {
                 "file": str(path),
-                "recipe": prepared.recipe.to_dict(),
-                "plan": prepared.plan.to_dict(),
+                "recipe": prepared.spec.to_dict(),
+                "plan": prepared.procedure.to_dict(),
                 "edges": [list(edge) for edge in release.model.edges],
                 "has_intervals": release.has_intervals,
                 "statement": lines,
@@ -234,11 +200,11 @@ def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | 
     views.say_lines(lines)
     model = release.model
     size = f"{counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}"
-    say(f"Learned {FAMILIES[prepared.recipe.family]}: {size}.")
+    say(f"Learned {FAMILIES[prepared.spec.family]}: {size}.")
     if caution := (release.model.card or {}).get("caution"):
         say(f"Beware: {caution}.")
     kept = ", its card and the noisy tables behind it" if release.again is not None else " and its card"
-    doubtful = release.card.get("peeked") or options.weak_protection(prepared.budget)
+    doubtful = release.card.get("peeked") or options.weak_protection(prepared.procedure.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")
     name = prepared.domain.names[0]
     say(f'Next: discreet query {path} "P({name})"; discreet sample {path} -n 1000 -o synthetic.csv')
@@ -247,7 +213,6 @@ def _say_release(release: Release, prepared: Prepared, path: Path, card: Path | 
 def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
     """Seeded noise. It protects nobody, so nothing of it is saved, charged or called a release."""
     from ..research import ResearchCurator
-    from ..spec import learn
 
     choices = prepared.choices
     for name in ("output", "ledger"):
@@ -258,11 +223,12 @@ def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
             )
     engine = choices.engine or "auto"
     where = Path(choices.data or "")
-    rows.check_rows(where, choices.delimiter, prepared.domain, choices.unit_column, engine)
+    rows.check_rows(where, choices.text(), prepared.domain, choices.unit_column, engine)
     with progress():
-        table = rows.open_rows(where, choices.delimiter, prepared.domain, choices.unit_column, engine)
-        curator = ResearchCurator(table, prepared.unit, prepared.budget, seed=seed, public_size=prepared.public_size)
-        model = learn(prepared.recipe, curator, prepared.totals).model
+        table = rows.open_rows(where, choices.text(), prepared.domain, choices.unit_column, engine)
+        asked = prepared.procedure
+        curator = ResearchCurator(table, asked.unit, asked.budget, seed=seed, public_size=prepared.public_size)
+        model = prepared.spec.conclude(asked.run(curator), prepared.domain, prepared.totals).model
     if as_json:
         say_json({"research": True, "seed": seed, "edges": [list(e) for e in model.edges], "model": repr(model)})
         return

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DiscreetError, counted
 from . import options, rows
-from .console import note, progress, say, say_json
-from .failures import Interrupted, WrongUse
-from .money import open_ledger, remark_before, what_was_spent
+from .console import say, say_json
+from .spending import Order, spend
 
 if TYPE_CHECKING:
+    from ..io.archive import Sign
+    from ..learn.procedure import Procedure
     from ..measurement import Measurements
-    from ..privacy.budget import Budget
-    from ..privacy.curator import Curator
 
 
 def measure(
@@ -44,6 +42,7 @@ def measure(
     plan: Annotated[bool, typer.Option("--plan", help="Show the plan and stop. The data are not opened.")] = False,
     purpose: Annotated[str, typer.Option(metavar="WORD", help="A word for the ledger. It is public.")] = "measure",
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     level: options.Level = 0.9,
     all_cells: options.All = False,
     force: options.Force = False,
@@ -69,9 +68,7 @@ def measure(
       discreet measure visits.csv --schema schema.toml --table ward \\
           --rho 0.1 --unit-column patient --max-rows 5 --ledger ledger.db
     """
-    from ..learn.zeros import without_impossible
-    from ..privacy.calibration import plan_noise
-    from ..privacy.query import Marginals
+    from ..learn.tables import Tables
     from ..schema import load_schema
     from . import views
 
@@ -82,62 +79,72 @@ def measure(
     domain = load_schema(schema)
     cliques = options.cliques_from(domain, table)
     domain = domain.project(name for name in domain.names if any(name in clique for clique in cliques))
-    query = Marginals(domain, cliques)
-    shares = _weights(weights, len(cliques))
     options.check_noise(noise, budget)
-    chosen = plan_noise(query, unit, budget, noise=noise, weights=shares)  # type: ignore[arg-type]
-    account = open_ledger(ledger)
-    if account is not None:
-        options.check_ledger_notion(account.total, budget)
-        account.check(budget, unit)
-    if output is not None:
-        options.writable(output, force=force)
-    if not plan:
-        rows.check_rows(data, delimiter, domain, unit_column, "auto")
-    planned_rows = views.plan_rows(query, chosen, shares, level)
-    planned = {"budget": budget.to_dict(), "unit": unit.to_dict(), "tables": planned_rows, "seconds": chosen.seconds}
-    if not as_json:
-        views.show_plan(planned_rows, budget, unit, chosen.seconds, level)
-    remark_before(budget, domain.peeked)
-    if plan:
-        if as_json:
+    learner = Tables(cliques, noise, None if weights is None else [w.strip() for w in weights.split(",")])  # type: ignore[arg-type]
+    procedure = learner.prepare(domain, unit, budget)
+    planned = _planned(procedure, level)
+
+    def announce() -> None:
+        if not as_json:
+            views.show_plan(planned["tables"], budget, unit, planned["seconds"], level)
+        elif plan:
             say_json({"plan": planned})
-        return
 
-    from ..privacy.curator import Curator
-
-    curator: Curator | None = None
-    released: Measurements | None = None
-    try:
-        with progress():
-            rows_of_file = rows.open_rows(data, delimiter, domain, unit_column, "auto")
-            with Curator(rows_of_file, unit, budget, account, purpose=purpose) as curator:
-                released = curator.measure(query, noise=noise, weights=shares)  # type: ignore[arg-type]
-        released = without_impossible(released, domain)  # zeros that the schema declares; post-processing
+    def save(released: Measurements, sign: Sign | None) -> None:
         if output is not None:
-            released.save(output)
-        _show(released, budget, planned, output, level, all_cells, as_json)
-        _remark(ledger, output)
-    except KeyboardInterrupt:  # wherever it comes, also while the tables are printed
-        raise Interrupted(what_was_spent(curator, account)) from None
-    except (DiscreetError, OSError):
-        if released is not None:  # paid for, and the file could not be written: at least it must be seen
-            views.show_measurements(released, level, everything=True)
-        raise
-    finally:
-        if account is not None:
-            account.close()
+            released.save(output, sign=sign)
+
+    def rescue(released: Measurements) -> None:
+        views.show_measurements(released, level, everything=True)
+
+    spend(
+        Order(
+            procedure,
+            data,
+            rows.Text(delimiter, row_is_line),
+            ledger=ledger,
+            purpose=purpose,
+            outputs=(output,),
+            force=force,
+            only_plan=plan,
+        ),
+        announce,
+        lambda released: learner.estimate(released, domain),
+        save,
+        lambda released: _show(released, planned, output, level, all_cells, as_json),
+        rescue,
+    )
+
+
+def _planned(procedure: Procedure, level: float) -> dict[str, Any]:
+    """The plan, with the width of the intervals."""
+    from ..learn.planned import SECONDS_A_DRAW
+
+    shown = [
+        {
+            "table": list(row.clique),
+            "cells": row.cells,
+            "share": row.share,
+            "noise": row.noise.kind,
+            "scale": row.noise.scale,
+            "standard_deviation": row.noise.standard_deviation,
+            "half_width": row.noise.half_width(level),
+        }
+        for row in procedure.tables
+    ]
+    whole = {"budget": procedure.budget.to_dict(), "unit": procedure.unit.to_dict()}
+    return {**whole, "tables": shown, "seconds": SECONDS_A_DRAW * procedure.cells}
 
 
 def _show(
     released: Measurements,
-    budget: Budget,
     planned: Any,
     output: Path | None,
     level: float,
     everything: bool,
     as_json: bool,
 ) -> None:
+    from ..privacy.budget import Budget
     from . import views
 
     if as_json:
@@ -151,31 +158,6 @@ def _show(
     say()
     views.say_lines(views.statement_lines(released.release))
     if output is not None:
+        budget = Budget.from_dict(dict(released.release["budget"]))
         doubtful = released.release.get("peeked") or options.weak_protection(budget)
         say(f"Saved in {output}; `discreet show {output}` prints it{'' if doubtful else ', and it can be published'}.")
-
-
-def _weights(text: str | None, tables: int) -> list[str] | None:
-    from ..privacy.budget import exact, shares
-
-    if text is None:
-        return None
-    weights = [w.strip() for w in text.split(",")]
-    if len(weights) != tables:
-        raise WrongUse(
-            f"--weights {text} has {counted(len(weights), 'number')} for {counted(tables, 'table')}; give one for each"
-        )
-    try:
-        shares(exact(1, "total"), weights)
-        if any(exact(w, "a weight") == 0 for w in weights):
-            raise WrongUse(f"--weights {text}: a table with weight zero would be all noise; leave the table out")
-    except DiscreetError as error:
-        raise WrongUse(str(error)) from None
-    return weights
-
-
-def _remark(ledger: Path | None, output: Path | None) -> None:
-    if ledger is None:
-        note("Remark: no ledger was given, so nothing remembers this spend; --ledger FILE adds up what is released.")
-    if output is None:
-        note("Remark: the release was not saved; -o FILE does, and what is asked again is paid again.")

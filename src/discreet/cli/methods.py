@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .console import say, say_json, say_table
+
+if TYPE_CHECKING:
+    from ..spec import Method
 
 
 def say_methods(*, as_json: bool) -> None:
@@ -17,10 +22,15 @@ def say_methods(*, as_json: bool) -> None:
     lines = []
     for family, what in FAMILIES.items():
         lines.append([family, "", "", what])
-        lines += [["", m.name, m.needs and f"--{m.needs}", m.summary] for m in METHODS if m.family == family]
+        lines += [["", m.name, _needs(m), m.summary] for m in METHODS if m.family == family]
     say_table(["--family", "--method", "needs", ""], lines)
-    say()
-    say_table(["--option", "of", ""], [[name, _where(name), meaning] for name, meaning in OPTIONS.items()])
+    for name, meaning in OPTIONS.items():
+        say(f"\n--option {name}: {meaning}\n    of {_where(name)}")
+
+
+def _needs(method: Method) -> str:
+    structure = [f"--{method.needs}"] if method.needs else []
+    return ", ".join([*structure, *(f"--option {name}" for name in method.demands)])
 
 
 def _where(option: str) -> str:

@@ -57,6 +57,14 @@ Delimiter = Annotated[
     str | None,
     typer.Option("--delimiter", metavar="CHAR", help="Between the fields; default: what the first line uses."),
 ]
+RowIsLine = Annotated[
+    bool | None,
+    typer.Option(
+        "--row-is-line",
+        help="A row of CSV is a line, whatever its quotes are. For files whose quotes may be left open; see "
+        "docs/privacy.md.",
+    ),
+]
 OptionalData = Annotated[
     Path | None,
     typer.Argument(metavar="DATA", help="The private rows: CSV (the first line names the columns) or Parquet."),
@@ -71,7 +79,7 @@ OptionalRelation = Annotated[
 ]
 Family = Annotated[
     str | None,
-    typer.Option("--family", metavar="network|field|ising|pairwise|binary", help="What kind of model to learn."),
+    typer.Option("--family", metavar="network|field|spin", help="What kind of model to learn."),
 ]
 Method = Annotated[
     str | None,
@@ -143,7 +151,7 @@ def budget_from(epsilon: str | None, delta: str | None, rho: str | None) -> Budg
         raise WrongUse(str(error)) from None
 
 
-def check_noise(noise: str, budget: Budget) -> None:
+def check_noise(noise: str, budget: Budget, way: str = "--noise laplace") -> None:
     """Whether this kind of noise exists under this kind of budget; said in options, not in Python."""
     from ..privacy.budget import PureDP
 
@@ -152,7 +160,7 @@ def check_noise(noise: str, budget: Budget) -> None:
     if noise == "gaussian" and isinstance(budget, PureDP):
         raise BudgetError(
             "Gaussian noise is not pure ε-DP: add --delta 1e-6 to --epsilon, or give --rho instead of it, or take "
-            "--noise laplace"
+            f"{way}"
         )
 
 

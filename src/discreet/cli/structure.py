@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DiscreetError, InputError, counted
+from ..errors import counted
 from . import options, rows
-from .console import note, progress, say, say_json, say_table, waiting
-from .failures import Interrupted, WrongUse
-from .money import after_the_spend, open_ledger, remark_before, what_was_spent
+from .choices import options_from
+from .console import say, say_json, say_table
+from .failures import WrongUse
+from .spending import Order, spend
 
 if TYPE_CHECKING:
-    from ..learn.procedure import Plan
-    from ..learn.structure.learner import StructureLearner
+    from ..io.archive import Sign
+    from ..learn.procedure import Procedure
     from ..learn.structure.result import StructureResult
-    from ..privacy.budget import Budget
-    from ..privacy.curator import Curator
-    from ..privacy.ledger import Ledger
-    from ..tables.base import Table
 
 
 def structure(
@@ -39,6 +35,8 @@ def structure(
             help="The least weight of an edge that is to be found, if publicly known; without it, what stands out.",
         ),
     ] = None,
+    method: options.Method = None,
+    option: options.MethodOption = None,
     relation: options.Relation = "add-remove",
     unit_column: options.UnitColumn = None,
     max_rows: options.MaxRows = None,
@@ -46,6 +44,7 @@ def structure(
     approximate_size: options.ApproximateSize = None,
     engine: options.EngineName = None,
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     ledger: options.LedgerFile = None,
     output: Annotated[
         Path | None,
@@ -62,7 +61,8 @@ def structure(
     could change any edge of it, and otherwise nothing but how far it was from
     that: a refusal is a normal result, is paid for, and says what would have
     been enough. With --rho, or --epsilon alone, edges are selected and
-    measured, and there is always a graph; it needs more records.
+    measured, and there is always a graph; it needs more records. --method and
+    --option choose otherwise: `discreet plan --methods` lists them.
 
     `discreet bounds` says how many records that takes.
 
@@ -72,106 +72,82 @@ def structure(
           --epsilon 1 --delta 1e-6 --plan
       discreet structure survey.csv --schema schema.toml \\
           --epsilon 1 --delta 1e-6 --ledger ledger.db -o graph.json
+      discreet structure survey.csv --schema schema.toml \\
+          --epsilon 1 --delta 1e-6 --method stable_edges --option order=3
       discreet fit survey.csv --schema schema.toml --epsilon 1 \\
           --graph graph.json
     """
-    from ..learn.structure.learner import StructureLearner
-    from ..privacy.curator import Curator
     from ..schema import load_schema
+    from ..spec import STRUCTURE, resolve
 
     # Everything public first: whatever is wrong is found before a row is read and before anything is spent.
     options.check_engine(engine)
     budget = options.budget_from(epsilon, delta, rho)
     unit = options.unit_from(relation, unit_column, max_rows)
     domain = load_schema(schema)
-    for name, size in (("public-size", public_size), ("approximate-size", approximate_size)):
-        if size is not None and size < 1:
-            raise WrongUse(f"--{name} is a whole number of at least 1, got {size}")
     if output is not None and output.suffix.lower() != ".json":
         raise WrongUse(f"a graph is saved as a .json file, got {output}")
-    try:
-        learner = StructureLearner(min_weight)
-        size = public_size if public_size is not None else approximate_size
-        planned = learner.plan(domain, unit, budget, size, size_is_public=public_size is not None)
-    except InputError as error:
-        raise WrongUse(str(error)) from None
-    account = open_ledger(ledger)
-    with account or nullcontext():
-        if account is not None:
-            options.check_ledger_notion(account.total, budget)
-            account.check(budget, unit)
-        if not plan:
-            rows.check_rows(data, delimiter, domain, unit_column, engine or "auto")
-        if output is not None:
-            options.writable(output, force=force)
+    said = options_from(list(option or ()))
+    if min_weight is not None:
+        if "min_weight" in said:
+            raise WrongUse("the least weight is given twice, as --min-weight and as --option min_weight; keep one")
+        said["min_weight"] = min_weight
+    sizes: dict[str, Any] = {"public_size": public_size, "approximate_size": approximate_size}
+    spec = resolve(domain, family=STRUCTURE, method=method, options=said, **sizes)
+    procedure = spec.prepare(domain, unit, budget, **sizes)
+
+    def announce() -> None:
         if not as_json:
-            say("No row has been read.")
-            for text in str(planned).splitlines():
+            say(f"Plan: {spec}. No row has been read.")
+            for text in str(procedure).splitlines():
                 say(text)
-        remark_before(budget, domain.peeked)
-        if plan:
-            if as_json:
-                say_json({"plan": planned.to_dict()})
-            return
+        elif plan:
+            say_json({"plan": procedure.to_dict(), "recipe": spec.to_dict()})
 
-        def opened() -> Table:
-            return rows.open_rows(data, delimiter, domain, unit_column, engine or "auto")
-
-        def curator_of(table: Table) -> Curator:
-            return Curator(table, unit, budget, account, public_size=public_size, purpose=purpose)
-
-        found = _learn(learner, opened, curator_of, account, output, as_json=as_json)
-        _say(found, planned, budget, output, as_json=as_json)
-    if ledger is None:
-        note("Remark: no ledger was given, so nothing remembers this spend; --ledger FILE adds up what is released.")
-
-
-def _learn(
-    learner: StructureLearner,
-    opened: Callable[[], Table],
-    curator_of: Callable[[Table], Curator],
-    account: Ledger | None,
-    output: Path | None,
-    *,
-    as_json: bool,
-) -> StructureResult:
-    """Open the rows, learn, save. What was paid for is seen, also when it cannot be saved."""
-    curator: Curator | None = None
-    found: StructureResult | None = None
-    try:
-        with waiting("reading the rows"):
-            table = opened()
-        with progress(), curator_of(table) as curator:
-            found = learner.fit(curator)
+    def save(found: StructureResult, sign: Sign | None) -> None:
         if output is not None:
-            found.save(output)
-        return found
-    except KeyboardInterrupt:
-        raise Interrupted(what_was_spent(curator, account)) from None
-    except (DiscreetError, OSError, MemoryError) as error:
-        if curator is None or curator.spent is None:
-            raise
-        if found is not None:
-            if as_json:
-                say_json(found.to_dict())
-            else:
-                _show(found)
-        raise after_the_spend(error, str(curator.spent)) from None
+            found.save(output, sign=sign)
+
+    def rescue(found: StructureResult) -> None:
+        if as_json:
+            say_json(found.to_dict())
+        else:
+            _show(found)
+
+    spend(
+        Order(
+            procedure,
+            data,
+            rows.Text(delimiter, row_is_line),
+            engine,
+            public_size,
+            ledger,
+            purpose,
+            (output,),
+            force,
+            plan,
+        ),
+        announce,
+        lambda released: spec.conclude(released, domain).model,
+        save,
+        lambda found: _say(found, procedure, output, as_json=as_json),
+        rescue,
+    )
 
 
-def _say(found: StructureResult, planned: Plan, budget: Budget, output: Path | None, *, as_json: bool) -> None:
+def _say(found: StructureResult, procedure: Procedure, output: Path | None, *, as_json: bool) -> None:
     from . import views
 
     lines = views.statement_lines(found.card)
     if as_json:
         saved = None if output is None else str(output)
-        say_json({**found.to_dict(), "plan": planned.to_dict(), "statement": lines, "file": saved})
+        say_json({**found.to_dict(), "plan": procedure.to_dict(), "statement": lines, "file": saved})
         return
     say()
     _show(found)
     views.say_lines(lines)
     if output is not None:
-        doubtful = found.card.get("peeked") or options.weak_protection(budget)
+        doubtful = found.card.get("peeked") or options.weak_protection(procedure.budget)
         say(f"Saved in {output}{'' if doubtful else '; it can be published'}.")
         if found.cliques:
             say(f"Next: discreet fit … --graph {output}, which takes this graph as given and pays for its tables.")
@@ -182,7 +158,7 @@ def _show(found: StructureResult) -> None:
         say(f"No graph (⊥). {found.reason}")
         return
     count = counted(len(found.cliques), "edge")
-    say(f"{found.method}: {count} between {counted(len(found.domain), 'column')}.")
+    say(f"{found.method}: {count} between {counted(len(found.columns), 'column')}.")
     if found.cliques:
         facts = [(I, found.evidence.get(I) or {}) for I in found.cliques]
         say_table(["edge", "what was released about it"], [[" -- ".join(I), _in_words(fact)] for I, fact in facts])

@@ -12,22 +12,20 @@ from sklearn.utils.metaestimators import available_if  # type: ignore[import-unt
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
 from ..domain import Attribute, Domain
-from ..encoding import columns_of
+from ..encoding import columns_of, form_of
 from ..errors import InputError
-from ..learn.graph_files import read_graph
-from ..learn.held_out import held_out_log_likelihood
-from ..learn.procedure import Plan
+from ..learn.held_out import HeldOut
+from ..learn.procedure import Procedure
+from ..models.base import Model
 from ..models.records import RandomState, Records
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator
 from ..privacy.ledger import Ledger
 from ..privacy.unit import PrivacyUnit
 from ..release import Release
-from ..spec import Recipe, default_recipe, learn, method_of, network_recipe
+from ..spec import Spec, resolve
 from ..tables.encode import encode
 from .base import PrivateEstimator, as_budget, known_arguments
-
-_USUAL = {"field": "noise_aware", "ising": "moments", "pairwise": "moments", "binary": "moments"}
 
 
 def _require_numbers(X: Any) -> None:
@@ -35,7 +33,9 @@ def _require_numbers(X: Any) -> None:
     kinds = dict(X.dtypes) if hasattr(X, "dtypes") and hasattr(X, "iloc") else {}
     for name, dtype in kinds.items():
         if getattr(dtype, "kind", "O") not in "biuf":
-            raise InputError(f"column {name!r} is {dtype}, not numbers: give domain=…, which says what levels it has")
+            raise InputError(
+                f"column {name!r} holds {form_of(dtype)}, not numbers: give domain=…, which says what levels it has"
+            )
 
 
 def _has_target(estimator: Any) -> bool:
@@ -47,6 +47,7 @@ def _has_target(estimator: Any) -> bool:
 
 class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[misc]
     """Learn a graphical model under differential privacy; then score, sample, and predict a column.
+    ``PrivateGraphicalModel(1.0, domain=domain, graph="smoke -> lung").fit(frame).sample(1000)``.
 
     Every fit spends the whole budget; a second fit spends it again, and warns. What a row holds never makes a fit fail.
 
@@ -55,15 +56,15 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
     budget, delta:
         The *total* of a fit: a number is ε (with ``delta``: (ε, δ)); or PureDP(ε), ZCDP(ρ), ApproxDP(ε, δ).
     family, method, graph, cliques, options:
-        What to learn, as for ``discreet fit``; ``discreet plan --methods`` lists them. Without a graph, a network is
-        found privately and paid for from the same budget.
+        What to learn, as for :func:`discreet.resolve` and ``discreet fit``; ``discreet plan --methods`` lists them.
+        Without a graph, a network is found privately and paid for from the same budget.
     domain:
         What is publicly known about the columns. Without one, columns are numbers, cut into ``bins`` equal bins
         between the public ``bounds``; numbers outside count in the nearest bin, and what is no number in the first.
     target:
         The column that ``predict`` and ``predict_proba`` speak of. ``fit(X, y)`` takes its values from y.
     unit, ledger, public_size:
-        As for :class:`discreet.Curator`.
+        As for :class:`discreet.Curator`; ``approximate_size`` is a public guess where the number of records is private.
 
     Attributes
     ----------
@@ -79,10 +80,10 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         budget: Budget | float = 1.0,
         *,
         delta: float = 0.0,
-        family: str = "network",
+        family: str | None = None,
         method: str | None = None,
         graph: Any = None,
-        cliques: Sequence[Sequence[str]] | None = None,
+        cliques: Any = None,
         options: Mapping[str, Any] | None = None,
         domain: Domain | None = None,
         bins: int = 4,
@@ -91,6 +92,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         unit: PrivacyUnit | None = None,
         ledger: Ledger | None = None,
         public_size: int | None = None,
+        approximate_size: float | None = None,
     ) -> None:
         self.budget = budget
         self.delta = delta
@@ -106,6 +108,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         self.unit = unit
         self.ledger = ledger
         self.public_size = public_size
+        self.approximate_size = approximate_size
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -114,24 +117,37 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
-    def plan(self, domain: Domain | None = None, approximate_size: float | None = None) -> Plan:
+    def plan(self, domain: Domain | None = None, approximate_size: float | None = None) -> Procedure:
         """What a fit will spend on what, before a row is read."""
         known = domain or self.domain
         if known is None:
             raise InputError("a plan needs to know the columns: give domain=…, here or to the estimator")
-        budget = as_budget(self.budget, self.delta)
-        return self._recipe(known).plan(known, self.unit or PrivacyUnit(), budget, self.public_size or approximate_size)
+        budget, size = as_budget(self.budget, self.delta), approximate_size or self.approximate_size
+        return self.spec(known).prepare(known, self.unit or PrivacyUnit(), budget, self.public_size, size)
+
+    def spec(self, domain: Domain) -> Spec:
+        """What a fit will learn of these columns."""
+        return resolve(
+            domain,
+            family=self.family,
+            method=self.method,
+            graph=self.graph,
+            cliques=self.cliques,
+            options=self.options,
+            public_size=self.public_size,
+            approximate_size=self.approximate_size,
+        ).for_a_model()
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from rows; they are not kept. ``y`` is the target column if there is one, and ignored otherwise."""
         rows, domain = self._rows(X, y, reset=True)
-        recipe = self._recipe(domain)
+        spec = self.spec(domain)
         table = encode(rows, domain, unit=None if self.unit is None else self.unit.column)
         with self._curator(table) as curator:
-            learned = learn(recipe, curator)
+            learned = spec.learn(curator)
         self.domain_ = domain
         self.release_ = Release.of(learned)
-        self.model_ = learned.model
+        self.model_: Model = learned.model
         if self.target is not None:
             self.classes_ = np.array(domain[self.target].labels)
         return self
@@ -150,7 +166,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
     def score_private(self, curator: Curator, share: Budget | None = None, *, floor: float = -20.0) -> float:
         """Mean log-likelihood of a curator's private records: clipped at ``floor``, noised, and paid for."""
         check_is_fitted(self, "model_")
-        return held_out_log_likelihood(self.model_, curator, share, floor=floor)
+        return HeldOut(self.model_, floor).fit(curator, share)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> Records:
         """Synthetic records; ``.to_pandas()`` and the like make frames of them."""
@@ -174,20 +190,6 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         return chosen
 
     # -- inside --------------------------------------------------------------------------------------------------------
-
-    def _recipe(self, domain: Domain) -> Recipe:
-        said = dict(self.options or {})
-        if self.graph is not None and self.cliques is not None:
-            raise InputError("the structure is given twice, as graph and as cliques; keep one of them")
-        if self.graph is not None:
-            graph = read_graph(self.graph, domain).parents if isinstance(self.graph, str) else self.graph
-            return network_recipe(domain, graph, self.method or "optimal", **said)
-        if self.cliques is not None:
-            return Recipe("field", self.method or "noise_aware", {"cliques": [list(c) for c in self.cliques], **said})
-        if self.family == "network" and self.method is None:
-            usual = default_recipe(domain, self.public_size)
-            return Recipe(usual.family, usual.method, {**usual.options, **said})
-        return Recipe(self.family, method_of(self.family, self.method or _USUAL.get(self.family, "")).name, said)
 
     def _rows(self, X: Any, y: Any, *, reset: bool, without_target: bool = False) -> tuple[dict[str, Any], Domain]:
         """The columns by name, checked in form only, and the domain they are read under."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted  # type: ignore[import-unty
 
 from ..domain import Attribute, Domain
 from ..errors import InputError
-from ..learn.procedure import Plan
+from ..learn.procedure import Procedure
 from ..learn.regressions.frank_wolfe import Variant
 from ..learn.regressions.logistic import LogisticLearner
 from ..privacy.budget import Budget
@@ -25,6 +25,7 @@ from .base import PrivateEstimator, as_budget, as_codes, known_arguments
 
 class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Sparse logistic regression under differential privacy: Frank–Wolfe on the ℓ1 ball of this radius.
+    ``PrivateLogisticRegression(1.0).fit(X, y).predict(new)``.
 
     Every fit spends the whole budget; a second fit spends it again, and warns. ``score`` and ``predict`` are for public
     rows: what they say of private ones is not paid for. What a row holds never makes a fit fail:
@@ -100,13 +101,11 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         tags.classifier_tags.poor_score = True  # the usual toy data are far too few for noise that protects
         return tags
 
-    def plan(self, features: int, approximate_size: float | None = None) -> Plan:
+    def plan(self, features: int, approximate_size: float | None = None) -> Procedure:
         """What a fit on this many features will ask, before a row is read."""
         domain, learner = self._problem(features)
         budget = as_budget(self.budget, self.delta)
-        public = self.public_size is not None
-        size = float(self.public_size) if self.public_size is not None else approximate_size
-        return learner.plan(domain, self.unit or PrivacyUnit(), budget, size, size_is_public=public)
+        return learner.plan(domain, self.unit or PrivacyUnit(), budget, approximate_size, self.public_size)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from rows; they are not kept."""

@@ -44,7 +44,8 @@ def load_uai(path: PathLike, limits: Limits = DEFAULT_LIMITS) -> BayesianNetwork
 
 
 def open_model(path: PathLike, limits: Limits = DEFAULT_LIMITS) -> Any:
-    """The model in a file of any known format, told apart by the ending: ``.bif``, ``.uai``, else native."""
+    """The model in a file of any known format, told apart by the ending: ``.bif``, ``.uai``, else native.
+    ``open_model("model.zip").ask("P(lung | smoke=yes)")``."""
     ending = ending_of(path)
     if ending == BIF:
         return load_bif(path, limits)

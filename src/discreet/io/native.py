@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from ..errors import DiscreetError, FileFormatError, InputError, NotAReleaseError, did_you_mean
-from .archive import MEASUREMENTS, AnyArray, read_archive, write_archive
+from .archive import MEASUREMENTS, AnyArray, Sign, read_archive, write_archive
 from .atomic import PathLike
 from .limits import DEFAULT_LIMITS, Limits
 from .reading import shown
@@ -53,6 +53,7 @@ def save_model(
     model: Archivable,
     path: PathLike,
     beside: tuple[Mapping[str, Any], Mapping[str, AnyArray]] | None = None,
+    sign: Sign | None = None,
 ) -> None:
     """Write a model to a file: deterministic bytes, there completely or not at all. ``beside``: see :data:`Beside`."""
     header, arrays = model.to_archive()
@@ -64,7 +65,7 @@ def save_model(
     if beside is not None:
         whole[_BESIDE] = dict(beside[0])
         arrays = {**arrays, **{_BESIDE_PREFIX + name: array for name, array in beside[1].items()}}
-    write_archive(path, whole, arrays)
+    write_archive(path, whole, arrays, sign)
 
 
 def load_model(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> Any:

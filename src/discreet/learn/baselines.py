@@ -10,13 +10,13 @@ import numpy as np
 
 from ..arguments import require_domain
 from ..domain import Domain
-from ..errors import InputError
 from ..factor import CliqueVector
 from ..measurement import Measurements
 from ..models.markov import MarkovRandomField
 from ..models.records import RandomState
 from ..privacy.budget import Budget
-from ..privacy.curator import Curator, ExactCurator
+from ..privacy.curator import Curator
+from .checks import check_exact
 from .consistency import estimated_total, pooled
 from .fields.learner import Array, FieldLearner, as_cliques, covering, on_cliques
 from .fields.likelihood import Field
@@ -30,13 +30,13 @@ class NonprivateField(FieldLearner):
     method: ClassVar[str] = "nonprivate"
 
     def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        if not isinstance(curator, ExactCurator):
-            raise InputError("the non-private fit needs exact tables: give it an ExactCurator, or use another method")
+        check_exact(curator)
         return super().measure(curator, share)
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         total = estimated_total(measurements)
-        target = field.join({c: y / total for c, (y, _) in on_cliques(field.cliques, pooled(measurements)).items()})
+        tables = on_cliques(field.cliques, pooled(measurements))
+        target = field.join({c: t.values / total for c, t in tables.items()})
         found = field.maximise(target, np.full(field.size, 1 / total), curvature=target, tolerance=1e-9)
         return found.theta, {"converged": found.converged}
 

@@ -20,7 +20,7 @@ def card_of(measurements: Measurements, method: str, records: float | None = Non
     if not measurements.is_release:
         odd = [m.origin for m in measurements if m.origin not in ("release", "public")]
         card["origin"] = odd[0] if odd else card.get("origin", "research")
-    noisy = [m for m in measurements if m.noise.variance]
+    noisy = [m for m in measurements if m.noise.variance and m.clique != ()]  # the number of records is no table
     if records is not None and noisy and all(_expected_error(m) >= HOPELESS * records for m in noisy):
         card["caution"] = NOISE_ONLY
     return card

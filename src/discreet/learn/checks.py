@@ -1,20 +1,57 @@
-"""What people hand to learners of networks, checked with kind words before anything is read or spent."""
+"""What people hand to learners, checked with kind words before anything is read or spent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from ..arguments import require_domain
+from ..arguments import require_domain, shortened
 from ..errors import InputError
 from ..measurement import Measurement, Measurements
 from ..privacy.budget import ZCDP, ApproxDP, PureDP
-from ..privacy.curator import Curator
+from ..privacy.curator import Curator, ExactCurator
 from ..privacy.unit import PrivacyUnit
 
 TooLarge = Literal["refuse", "coarsen"]
+
+
+_KINDS = {
+    bool: (bool, "true or false"),
+    int: (int, "a whole number"),
+    float: (int | float, "a number"),
+    str: (str, "a word"),
+}
+
+
+def check_types(learner: type, options: Mapping[str, Any]) -> None:
+    """Options against the annotations of a learner's fields; what numbers may be, the learner says itself."""
+    hints = get_type_hints(learner)
+    for name, value in options.items():
+        fits, words = _kind(hints[name], value)
+        if not fits:
+            raise InputError(f"{name} must be {words}, got {shortened(value)}")
+
+
+def _kind(hint: Any, value: object) -> tuple[bool, str]:
+    """Whether a value is of a kind, and the kind in words; kinds without a simple form are left to the learner."""
+    if get_origin(hint) is Literal:
+        *first, last = map(repr, get_args(hint))
+        return value in get_args(hint), f"{', '.join(first)} or {last}" if first else last
+    if get_origin(hint) in (Union, UnionType):
+        kinds = [_kind(part, value) for part in get_args(hint)]
+        words = dict.fromkeys(text for _, text in kinds if text)
+        if "a number" in words:
+            words.pop("a whole number", None)
+        return any(fits for fits, _ in kinds), " or ".join(words)
+    if hint is type(None):
+        return value is None, "nothing"
+    if hint in _KINDS:
+        kind, text = _KINDS[hint]
+        return isinstance(value, kind) and (hint is bool or not isinstance(value, bool)), text
+    return not isinstance(hint, type) or isinstance(value, hint), ""
 
 
 def check_limits(largest: int | None, too_large: str = "refuse") -> None:
@@ -29,7 +66,14 @@ def checked_size(size: float | None) -> float | None:
     """A public guess of the number of records: positive, or None when there is none."""
     number = isinstance(size, int | float | np.integer | np.floating) and not isinstance(size, bool)
     if size is not None and not (number and 0 < size < 1e18):
-        raise InputError(f"approximate_size is a positive number of records, or None, got {size!r}")
+        raise InputError(f"approximate_size is a positive number of records, got {size!r}")
+    return size
+
+
+def checked_public_size(size: int | None) -> int | None:
+    """The number of records where that is public: whole and positive, or None when it is private."""
+    if size is not None and (type(size) is not int or size < 1):
+        raise InputError(f"public_size is a whole number of at least 1, got {size!r}")
     return size
 
 
@@ -60,6 +104,13 @@ def check_curator(curator: object) -> None:
             f"a learner asks a curator, who keeps the rows and the budget, and got {type(curator).__name__}: write "
             "learner.fit(Curator(table, budget=PureDP(1))) with table = encode(rows, domain)"
         )
+
+
+def check_exact(curator: object) -> None:
+    """For learners without privacy."""
+    check_curator(curator)
+    if not isinstance(curator, ExactCurator):
+        raise InputError("the non-private fit needs exact tables: give it an ExactCurator, or use another method")
 
 
 def as_measurements(measurements: object) -> Measurements:

@@ -20,25 +20,23 @@ D_R the number of interactions (degrees of freedom) settled at R: |R| minus what
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..count_table import CountTable
 from ..domain import Clique, Domain
 from ..errors import InputError
 from ..measurement import Measurement, Measurements
 from .public_tables import check_public, fits
 
-Array = NDArray[np.float64]
-Estimates = dict[Clique, tuple[Array, float]]
+Estimates = dict[Clique, CountTable]
 
 
 def consistent(measurements: Measurements | Iterable[Measurement]) -> Estimates:
     """For each measured clique, the generalised-least-squares table (on the scale of counts; may hold negative cells)
-    and the variance that the noise leaves in each of its cells.
+    with the variance that the noise leaves in each of its cells.
 
     Public tables count as known for certain: see :mod:`.public_tables`. Several measurements of one clique are pooled.
     A number of records that the curator was told to be public is used as well.
@@ -55,7 +53,7 @@ def reconciled(domain: Domain, tables: Estimates) -> Estimates:
     """The same for tables with their variances, whatever they are: the map is linear in the tables."""
     lattice = _Lattice(domain, tables)
     lattice.agree()
-    return {t.clique: (t.values, lattice.variance(t)) for t in lattice.tables}
+    return {c: replace(t, variance=lattice.variance(c)) for c, t in lattice.tables.items()}
 
 
 def estimated_total(measurements: Measurements | Iterable[Measurement], least: float = 1.0) -> float:
@@ -74,11 +72,11 @@ def total_and_variance(measurements: Measurements | Iterable[Measurement]) -> tu
 def _total(tables: Estimates) -> tuple[float, float]:
     if not tables:
         raise InputError("no tables were measured, so nothing is known about the number of records")
-    known = [float(y.sum()) for y, v in tables.values() if v == 0]
+    known = [t.total for t in tables.values() if t.variance == 0]
     if known:
         return float(np.mean(known)), 0.0
-    weights = np.array([1 / (v * y.size) for y, v in tables.values()])
-    totals = np.array([y.sum() for y, _ in tables.values()])
+    weights = np.array([1 / (t.variance * t.cells) for t in tables.values()])
+    totals = np.array([t.total for t in tables.values()])
     return float(weights @ totals / weights.sum()), float(1 / weights.sum())
 
 
@@ -92,7 +90,7 @@ def pooled(measurements: Measurements | Iterable[Measurement]) -> Estimates:
         check_public(items, max(total, 1.0), variance)
         for m in items:
             if m.proportions and m.clique is not None:
-                known = (m.values * max(total, 1.0), 0.0)
+                known = CountTable(m.clique, m.values * max(total, 1.0))
                 out[m.clique] = _pool(out[m.clique], known) if m.clique in out else known
     return out
 
@@ -100,20 +98,18 @@ def pooled(measurements: Measurements | Iterable[Measurement]) -> Estimates:
 def _pooled(items: Iterable[Measurement]) -> Estimates:
     out: Estimates = {}
     for m in items:
-        if m.clique is None or m.proportions:
-            continue
-        values, variance = m.values, m.standard_deviation**2
-        if m.clique in out:
-            values, variance = _pool(out[m.clique], (values, variance))
-        out[m.clique] = (values, variance)
+        if m.clique is not None and not m.proportions:
+            table = m.as_table()
+            out[m.clique] = _pool(out[m.clique], table) if m.clique in out else table
     return out
 
 
-def _pool(a: tuple[Array, float], b: tuple[Array, float]) -> tuple[Array, float]:
-    if a[1] == 0 or b[1] == 0:  # what is known for certain is not changed by what is not
-        return ((a[0] + b[0]) / 2, 0.0) if a[1] == b[1] else (a if a[1] == 0 else b)
-    weight = b[1] / (a[1] + b[1])
-    return weight * a[0] + (1 - weight) * b[0], weight * a[1]
+def _pool(a: CountTable, b: CountTable) -> CountTable:
+    if a.variance == 0 or b.variance == 0:  # what is known for certain is not changed by what is not
+        both = a.variance == b.variance
+        return replace(a, values=(a.values + b.values) / 2) if both else a if a.variance == 0 else b
+    weight = b.variance / (a.variance + b.variance)
+    return CountTable(a.clique, weight * a.values + (1 - weight) * b.values, weight * a.variance)
 
 
 def _with_public_size(measurements: Measurements | Iterable[Measurement]) -> list[Measurement]:
@@ -129,61 +125,47 @@ def _with_public_size(measurements: Measurements | Iterable[Measurement]) -> lis
     return items
 
 
-@dataclass(eq=False)
-class _Table:
-    clique: Clique
-    columns: int  # the set of columns, as bits
-    values: Array
-    variance: float
-
-
 class _Lattice:
-    """The measured tables and all intersections of their cliques."""
+    """The measured tables and all intersections of their cliques; sets of columns are bits."""
 
     def __init__(self, domain: Domain, tables: Estimates) -> None:
         self.domain = domain
-        self.tables = [_Table(c, self._bits(c), np.array(y), v) for c, (y, v) in tables.items()]
+        self.tables = dict(tables)
+        self.columns = {c: sum(1 << domain.index(n) for n in c) for c in tables}
         closed: set[int] = {0}
-        for t in self.tables:
-            closed |= {t.columns & s for s in closed} | {t.columns}
+        for columns in self.columns.values():
+            closed |= {columns & s for s in closed} | {columns}
         self.closed = sorted(closed, key=lambda s: (s.bit_count(), s))
-        self.above = {s: [t for t in self.tables if t.columns & s == s] for s in self.closed}
+        self.above = {s: [c for c, columns in self.columns.items() if columns & s == s] for s in self.closed}
         self.freedom: dict[int, int] = {}
         """D_R: interactions settled at a closed set R."""
         for s in self.closed:
             settled = sum(d for r, d in self.freedom.items() if r & s == r)
-            self.freedom[s] = self._cells(s) - settled
+            self.freedom[s] = domain.size(self._names(s)) - settled
 
-    def _bits(self, clique: Iterable[str]) -> int:
-        return sum(1 << self.domain.index(n) for n in clique)
-
-    def _cells(self, columns: int) -> int:
-        return math.prod(k for i, k in enumerate(self.domain.shape) if columns >> i & 1)
+    def _names(self, columns: int) -> Clique:
+        return tuple(name for i, name in enumerate(self.domain.names) if columns >> i & 1)
 
     def agree(self) -> None:
         """Go through the closed sets from small to large; afterwards all tables agree on all of them."""
         for s in self.closed:
             if len(self.above[s]) > 1:
-                self._agree_on(s, self.above[s])
+                self._agree_on(self._names(s), self.above[s])
 
-    def _agree_on(self, columns: int, tables: list[_Table]) -> None:
-        certain = [t for t in tables if t.variance == 0]
-        weight = {id(t): 1 / ((t.variance or 1.0) * t.values.size) for t in certain or tables}
-        axes = {id(t): self._away(t, columns) for t in tables}
-        margins = {id(t): t.values.sum(axis=axes[id(t)]) for t in tables}
-        mean = sum(w * margins[k] for k, w in weight.items()) / sum(weight.values())
-        for t in tables:
-            if [t] == certain:
-                continue
-            spread = (mean - margins[id(t)]) * (self._cells(columns) / t.values.size)
-            t.values += np.expand_dims(spread, axes[id(t)])
+    def _agree_on(self, names: Clique, cliques: list[Clique]) -> None:
+        certain = [c for c in cliques if self.tables[c].variance == 0]
+        weight = {c: 1 / ((self.tables[c].variance or 1.0) * self.tables[c].cells) for c in certain or cliques}
+        margins = {c: self.tables[c].onto(names).values for c in cliques}
+        mean = sum(w * margins[c] for c, w in weight.items()) / sum(weight.values())
+        for c in cliques:
+            if [c] != certain:
+                self.tables[c] = self.tables[c].plus_evenly(CountTable(names, mean - margins[c]))
 
-    def _away(self, table: _Table, columns: int) -> tuple[int, ...]:
-        return tuple(i for i, n in enumerate(table.clique) if not columns >> self.domain.index(n) & 1)
-
-    def variance(self, table: _Table) -> float:
+    def variance(self, clique: Clique) -> float:
+        """Of each cell of a table, once all agree."""
         total = 0.0
         for s in self.closed:
-            if s & table.columns == s and all(t.variance > 0 for t in self.above[s]):
-                total += self.freedom[s] / sum(1 / (t.variance * t.values.size) for t in self.above[s])
-        return total / table.values.size**2
+            above = [self.tables[c] for c in self.above[s]]
+            if s & self.columns[clique] == s and all(t.variance > 0 for t in above):
+                total += self.freedom[s] / sum(1 / (t.variance * t.cells) for t in above)
+        return total / self.tables[clique].cells ** 2

@@ -54,7 +54,7 @@ def mean_absolute(noise: Noise) -> float:
 
 
 def error_curve(
-    tables: Sequence[tuple[int, Noise]], own: Budget, size: float | None, amounts: Sequence[float] | None = None
+    tables: Sequence[tuple[float, Noise]], own: Budget, size: float | None, amounts: Sequence[float] | None = None
 ) -> ErrorCurve:
     """Expected error of tables of so many cells at other totals than ``own``, with the same shares and kind of noise.
 

@@ -8,29 +8,32 @@ from __future__ import annotations
 
 import csv
 import difflib
-import itertools
+import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ..domain import Clique, Domain
 from ..errors import DiscreetError, FileFormatError, InputError
-from ..graph import maximal_cliques
-from ..io.bif import read_bif
+from ..graph import maximal_cliques, topological_order
+from ..io.bif import parse_bif, read_bif
 from ..io.interchange import open_model
 from ..io.limits import DEFAULT_LIMITS
 from ..io.reading import read_text
+from ..models.base import Model
 from ..models.bayesian import BayesianNetwork
-from .graph_input import Parents, checked
 
 _ARROW = re.compile(r"->|→")
 _LINK = re.compile(r"\s--\s|\s-\s|–")
-_MODEL_FILES = (".zip", ".uai")
-_FILES = (".bif", ".txt", ".csv", ".tsv", ".json", *_MODEL_FILES)
+_ODD_ARROWS = ("<->", "-->", "=>", "—>", "–>")
+_FILES = (".bif", ".txt", ".csv", ".tsv", ".json", ".zip", ".uai")
 KIND = "discreet graph"  # what `discreet structure` saves
+
+Parents = dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -46,50 +49,69 @@ class Structure:
 
     @property
     def cliques(self) -> tuple[Clique, ...]:
-        """Groups of columns that interact; the families, if there are arrows."""
+        """Groups of columns that interact, those inside others left out; the families, if there are arrows."""
         if self.parents is None:
-            return self.groups
-        return tuple((*above, child) for child, above in self.parents.items())
+            return maximal_cliques(self.groups)
+        return maximal_cliques((*above, child) for child, above in self.parents.items())
 
 
-def read_graph(text: str, domain: Domain) -> Structure:
-    """A graph: the name of a file (BIF, a model, a saved graph, or lines of text), or lines with ``;`` between them.
+def checked(parents: Mapping[str, Sequence[str]], domain: Domain) -> Parents:
+    """Known names, each parent once, no cycle; in domain order."""
+    for child, above in parents.items():
+        domain.index(child)
+        if isinstance(above, str) or not isinstance(above, Sequence):
+            said = f"the word {above!r}" if isinstance(above, str) else f"a {type(above).__name__}"
+            raise InputError(f"the parents of {child!r} are a list of names, got {said}")
+        for name in above:
+            domain.index(name)
+        if len(set(above)) != len(tuple(above)):
+            raise InputError(f"column {child!r} names a parent twice: {tuple(above)}")
+    found = {name: tuple(parents.get(name, ())) for name in domain}
+    topological_order(found)  # a cycle is an error that shows it
+    return found
+
+
+# -- text and files ----------------------------------------------------------------------------------------------------
+
+
+def read_graph(text: str | Path, domain: Domain) -> Structure:
+    """A graph: a file (BIF, a model, a released graph, or lines of text), or lines with ``;`` between them.
 
     ``a -> b`` is an arrow (also ``a, b -> c`` and ``a -> b -> c``), ``a -- b`` an edge without direction (also
-    ``a - b`` with spaces, ``a, b`` and a tab).
+    ``a - b`` with spaces, ``a, b`` and a tab). Text that begins as BIF does is read as BIF.
     """
-    path = Path(text)
-    if _is_file(path):
+    if path := _file(text, "a graph is a file, or lines such as 'smoke -> lung; lung -> xray'"):
         return _from_file(path, domain)
-    if not _ARROW.search(text) and path.suffix.lower() in _FILES:
-        raise FileFormatError(
-            f"there is no file {text}; a graph is a file, or lines such as 'smoke -> lung; lung -> xray'"
-        )
-    return _from_lines(text.replace(";", "\n"), domain, None)
+    inline = str(text)
+    if inline.lstrip().startswith("network") and "{" in inline:
+        return Structure(checked(parse_bif(inline).parents, domain))
+    return _from_lines(inline.replace(";", "\n"), domain, None)
 
 
-def read_cliques(texts: Sequence[str], domain: Domain) -> Structure:
+def read_groups(text: str | Path, domain: Domain) -> list[Clique]:
     """Cliques: a file with one on each line, or groups themselves, ``a,b,c`` with ``;`` between them."""
+    path = _file(text, "cliques are a file, or groups such as 'smoke,lung; lung,xray'")
+    lines = read_text(path, DEFAULT_LIMITS) if path else str(text).replace(";", "\n")
     groups: list[Clique] = []
-    for text in texts:
-        path = Path(text)
-        source = path if _is_file(path) else None
-        if source is None and path.suffix.lower() in _FILES:
-            raise FileFormatError(
-                f"there is no file {text}; cliques are a file, or groups such as 'smoke,lung; lung,xray'"
-            )
-        lines = read_text(path, DEFAULT_LIMITS) if source else text.replace(";", "\n")
-        for number, names in _lines(lines):
-            known = _known(names, domain, source, number)
-            if len(set(known)) != len(known):
-                raise InputError(f"{_where(source, number, 'cliques')} names a column twice; once is enough")
-            groups.append(domain.clique(known))
-    if not groups:
-        raise InputError("no clique is named; give groups of columns, as in 'smoke,lung; lung,xray'")
-    return Structure(groups=maximal_cliques(groups))
+    for number, content in _lines(lines):
+        known = _known(_names(content), domain, path, number)
+        if len(set(known)) != len(known):
+            raise InputError(f"{_where(path, number, 'cliques')} names a column twice; once is enough")
+        groups.append(domain.clique(known))
+    return groups
 
 
-def _is_file(path: Path) -> bool:
+def _file(text: str | Path, wanted: str) -> Path | None:
+    """The file that is meant, if one is; what looks like the name of a file must be one."""
+    path = Path(text)
+    if is_file(path):
+        return path
+    if isinstance(text, Path) or (not _ARROW.search(text) and path.suffix.lower() in _FILES):
+        raise FileFormatError(f"there is no file {text}; {wanted}")
+    return None
+
+
+def is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):  # a graph in one line may be far too long for a name
@@ -97,16 +119,21 @@ def _is_file(path: Path) -> bool:
 
 
 def _from_file(path: Path, domain: Domain) -> Structure:
-    if path.suffix.lower() == ".bif":
+    ending = path.suffix.lower()
+    if ending == ".bif":
         return Structure(checked(read_bif(path).parents, domain))
-    if path.suffix.lower() in _MODEL_FILES:
-        model = open_model(path)
-        if isinstance(model, BayesianNetwork):
-            return Structure(checked(model.parents, domain))
-        return Structure(groups=tuple(domain.clique(c) for c in model.cliques))
-    if path.suffix.lower() == ".json":
-        return _from_json(path, domain)
+    if ending in (".zip", ".uai"):
+        return of_model(open_model(path), domain)
+    if ending == ".json":
+        return _released(path, domain)
     return _from_lines(read_text(path, DEFAULT_LIMITS), domain, path)
+
+
+def of_model(model: Model, domain: Domain) -> Structure:
+    """The graph of a model; its tables are ignored."""
+    if isinstance(model, BayesianNetwork):
+        return Structure(checked(model.parents, domain))
+    return Structure(groups=tuple(domain.clique(c) for c in model.cliques))
 
 
 def saved_graph(path: Path) -> dict[str, Any]:
@@ -128,7 +155,13 @@ def saved_graph(path: Path) -> dict[str, Any]:
     return document
 
 
-def _from_json(path: Path, domain: Domain) -> Structure:
+def graph_digest(document: Mapping[str, Any]) -> str:
+    """The digest of all that a saved graph says, whatever its spaces and the order of its keys: what is signed."""
+    said = {key: value for key, value in document.items() if key != "signature"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def _released(path: Path, domain: Domain) -> Structure:
     document = saved_graph(path)
     if document.get("refused"):
         raise InputError(f"{path} holds a refusal: no graph was released, so there is none to be used")
@@ -143,19 +176,24 @@ def _from_json(path: Path, domain: Domain) -> Structure:
 def _from_lines(text: str, domain: Domain, path: Path | None) -> Structure:
     arrows: dict[str, list[str]] = {}
     links: list[Clique] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        content = _without_comment(line)
-        if not content:
-            continue
-        sides = [_known(_names(side), domain, path, number) for side in _ARROW.split(content.rstrip(";"))]
-        if not all(sides) or (len(sides) == 1 and len(sides[0]) != 2) or "<-" in content:
+    for number, content in _lines(text):
+        odd = next((arrow for arrow in _ODD_ARROWS if arrow in content), None)
+        if odd is not None:
+            quoted = _quoted(content, path)
+            raise InputError(f"{_where(path, number)} has {odd!r}; an arrow is written '->'{quoted}")
+        sides = [_names(side) for side in _ARROW.split(content.rstrip(";"))]
+        whole = all(name for side in sides for name in side) and all(sides)
+        malformed = not whole or (len(sides) == 1 and len(sides[0]) != 2) or "<-" in content
+        if path is not None or not malformed:  # of a wrong file it is the names that tell
+            known = [_known(side, domain, path, number) for side in sides]
+        if malformed:
             raise InputError(
                 f"{_where(path, number)} is no edge{_quoted(content, path)}. Write 'parent -> child', or 'a -- b' for "
                 "an edge without direction; groups of more columns are cliques"
             )
-        if len(sides) == 1:
-            links.append(domain.clique(sides[0]))
-        for above, below in itertools.pairwise(sides):
+        if len(known) == 1:
+            links.append(domain.clique(known[0]))
+        for above, below in pairwise(known):
             for child in below:
                 arrows.setdefault(child, []).extend(a for a in above if a not in arrows.get(child, ()))
     if arrows and links:
@@ -167,15 +205,12 @@ def _from_lines(text: str, domain: Domain, path: Path | None) -> Structure:
     return Structure(groups=tuple(dict.fromkeys(links)))
 
 
-def _lines(text: str) -> Iterable[tuple[int, list[str]]]:
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines without comments; empty ones are left out."""
     for number, line in enumerate(text.splitlines(), start=1):
-        content = _without_comment(line)
+        content = line.split("#", 1)[0].strip()
         if content:
-            yield number, _names(content)
-
-
-def _without_comment(line: str) -> str:
-    return line.split("#", 1)[0].strip()
+            yield number, content
 
 
 def _names(content: str) -> list[str]:

@@ -2,30 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from ..domain import Domain
+from ..errors import InputError
 from ..measurement import Measurements
 from ..models.base import Model
 from ..privacy.budget import Budget
-from ..privacy.curator import Curator
 from ..privacy.queries.likelihood import LogLikelihood
+from ..privacy.requests import Measure
+from ..privacy.unit import PrivacyUnit
+from .checks import check_plan
+from .learner import Learner
+from .procedure import Procedure, Whole
 
 
-def measure_log_likelihood(
-    model: Model, curator: Curator, share: Budget | None = None, *, floor: float = -20.0
-) -> Measurements:
-    """The noisy sum of max(log P(record), floor) over the curator's records, and their noisy number.
+@dataclass(frozen=True)
+class HeldOut(Learner[float]):
+    """The mean log-likelihood of a private record under a public model: ``HeldOut(model).fit(curator)``.
 
-    On public records ``model.log_prob(records).mean()`` is free. Guarantee: ``share``, see :class:`LogLikelihood`.
+    It comes from the noisy sum of max(log P(record), floor) over the curator's records and their noisy number, and lies
+    between ``floor`` and 0. On public records ``model.log_prob(records).mean()`` is free. Guarantee: the budget, see
+    :class:`LogLikelihood`.
     """
-    tables = [(clique, factor.values) for clique, factor in model.potentials.items()]
-    query = LogLikelihood(model.domain, tables, model.log_partition, floor)
-    return curator.measure(query, share)
 
+    model: Model
+    floor: float = -20.0
 
-def held_out_log_likelihood(
-    model: Model, curator: Curator, share: Budget | None = None, *, floor: float = -20.0
-) -> float:
-    """Mean log-likelihood of a private record, from :func:`measure_log_likelihood`; between ``floor`` and 0."""
-    total, number = measure_log_likelihood(model, curator, share, floor=floor)
-    return float(np.clip(total.values[0] / max(number.values[0], 1.0), floor, 0.0))
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        check_plan(domain, unit, budget)
+        tables = [(clique, factor.values) for clique, factor in self.model.potentials.items()]
+        query = LogLikelihood(self.model.domain, tables, self.model.log_partition, self.floor)
+        whole = Whole(domain, unit, budget)
+        step = whole.measure("log-likelihood and number of records", Measure(budget, query))
+        return Procedure("held-out log-likelihood", whole, (step,), (), approximate_size)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> float:
+        if len(measurements) != 2:
+            raise InputError("a held-out log-likelihood comes from two noisy sums, as HeldOut.measure gives them")
+        total, number = (float(m.values[0]) for m in measurements)
+        return float(np.clip(total / max(number, 1.0), self.floor, 0.0))

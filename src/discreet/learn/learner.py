@@ -30,6 +30,8 @@ class Learner(ABC, Generic[Result]):
 
     refits: ClassVar[bool] = True
     """Whether noisy sums alone determine the model, so that anybody can learn it again from them."""
+    passes: ClassVar[int] = 100
+    """About how often estimating goes through the whole graph, for forecasts of time."""
 
     @abstractmethod
     def prepare(
@@ -54,6 +56,10 @@ class Learner(ABC, Generic[Result]):
         """What a model expects of each measurement, for noise intervals of sums that are no contingency tables; None
         where all of them are."""
         return None
+
+    def compared(self, domain: Domain) -> int:
+        """How many candidates a private search compares, for forecasts of time; 0 for learners that do not search."""
+        return 0
 
     def plan(
         self,

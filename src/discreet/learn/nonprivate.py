@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..domain import Domain
-from ..errors import InputError
 from ..measurement import Measurements
 from ..models.bayesian import BayesianNetwork
 from ..privacy.budget import Budget
-from ..privacy.curator import Curator, ExactCurator
+from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.requests import Measure
 from ..privacy.unit import PrivacyUnit
 from .cards import card_of
-from .checks import TooLarge, check_curator, check_limits
+from .checks import TooLarge, check_exact, check_limits
 from .graph_input import Graph, materialised
 from .learner import Learner
 from .networks.families import LARGEST_FAMILY, Families, rows_from_counts
@@ -55,14 +54,11 @@ class NonprivateNetwork(Learner[BayesianNetwork]):
         return Procedure(METHOD, whole, (tables,), (), approximate_size)
 
     def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        check_curator(curator)
-        if not isinstance(curator, ExactCurator):
-            raise InputError("the non-private fit needs exact counts: give it an ExactCurator, or use another method")
+        check_exact(curator)
         return super().measure(curator, share)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         families = self.families(domain or measurements.domain)
-        counts = {m.clique: m.values for m in measurements if m.clique is not None}
-        homes = families.homes(dict.fromkeys(counts, 0.0))
-        tables = {name: rows_from_counts(families.table(name, home, counts[home])) for name, home in homes.items()}
+        counts = {m.clique: m.as_table() for m in measurements if m.clique is not None}
+        tables = {n: rows_from_counts(families.table(n, counts[c]).values) for n, c in families.homes(counts).items()}
         return families.network(tables, card_of(measurements, METHOD))

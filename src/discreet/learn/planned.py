@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ..domain import Clique
@@ -22,7 +23,7 @@ _SELECTIONS = {"exponential": "exponential mechanism", "noisy-max": "report nois
 
 @dataclass(frozen=True)
 class PlannedTable:
-    """One row. ``share`` is its part of the whole budget; ``why`` explains the share.
+    """One row. ``share`` is its part of the whole budget, and ``why`` explains it; the noise is in units of ``grid``.
 
     What is settled on the way has no cells yet: ``mechanism`` then says how it will be protected.
     """
@@ -35,6 +36,7 @@ class PlannedTable:
     share_range: tuple[float, float] | None = None  # when the share depends on a first private stage
     name: str = ""
     mechanism: str = ""
+    grid: Fraction = Fraction(1)
 
     @property
     def label(self) -> str:
@@ -46,9 +48,14 @@ class PlannedTable:
         return self.mechanism or self.noise.kind
 
     @property
+    def standard_deviation(self) -> float:
+        """Of the noise in a cell, in records."""
+        return self.noise.standard_deviation * float(self.grid)
+
+    @property
     def expected_error(self) -> float:
         """Expected sum of |noise| over the cells, in records."""
-        return self.cells * mean_absolute(self.noise)
+        return self.cells * mean_absolute(self.noise) * float(self.grid)
 
     def relative_error(self, size: float) -> float:
         """Expected L1 distance between the noisy and the exact distribution, before anything is done about it."""
@@ -62,7 +69,7 @@ class PlannedTable:
             "share": self.share,
             "share_range": None if self.share_range is None else list(self.share_range),
             "noise": self.how,
-            "standard_deviation": self.noise.standard_deviation if self.cells else None,
+            "standard_deviation": self.standard_deviation if self.cells else None,
             "expected_error": self.expected_error if self.cells else None,
             "why": self.why,
         }
@@ -99,7 +106,7 @@ def table_text(rows: Sequence[PlannedTable], size: float | None) -> str:
             str(t.cells or "—"),  # none are known before of what is settled on the way
             _percent(t),
             t.how,
-            f"{t.noise.standard_deviation:.3g}" if t.cells else "—",
+            f"{t.standard_deviation:.3g}" if t.cells else "—",
             f"{t.expected_error if size is None else t.relative_error(size):.3g}" if t.cells else "—",
         ]
         for t in rows
@@ -129,7 +136,7 @@ def _pad(cell: str, width: int, column: int) -> str:
 
 def noisy(rows: Iterable[PlannedTable], size: float | None) -> tuple[PlannedTable, ...]:
     """Tables whose average cell is below one standard deviation of its noise; empty without a size."""
-    return tuple(t for t in rows if size is not None and size < t.cells * t.noise.standard_deviation)
+    return tuple(t for t in rows if size is not None and size < t.cells * t.standard_deviation)
 
 
 def hopeless(rows: Iterable[PlannedTable], size: float | None) -> tuple[PlannedTable, ...]:

@@ -87,6 +87,7 @@ class Whole:
                 noise_of(call),
                 why,
                 name="" if p.clique is not None else name if len(calls) == 1 else p.label,
+                grid=p.grid,
             )
             for p, portion, call in zip(query.parts, portions, calls, strict=True)
         )
@@ -223,7 +224,7 @@ class Procedure:
 
     def curve(self, amounts: Sequence[float] | None = None) -> ErrorCurve:
         """Expected error at other totals (ε, or ρ): ``print(plan.curve())``, ``plan.curve([0.5, 1, 2]).plot()``."""
-        known = [(t.cells, t.noise) for t in self.tables if t.cells]
+        known = [(t.cells * float(t.grid), t.noise) for t in self.tables if t.cells]
         return error_curve(known, self.budget, self.approximate_size, amounts)
 
     def to_dict(self) -> dict[str, Any]:

@@ -45,11 +45,12 @@ def check_public(items: Sequence[Measurement], total: float, variance: float) ->
 
 def _check_pair(one: Measurement, other: Measurement) -> None:
     shared = _shared(one, other)
+    a, b = one.as_table().onto(shared), other.as_table().onto(shared)
     if one.proportions or other.proportions:
-        a, b = _margin(one, shared), _margin(other, shared)
-        apart = float(np.abs(a / max(a.sum(), 1e-300) - b / max(b.sum(), 1e-300)).max()) > ROUNDING
+        shares = (t.values / max(t.total, 1e-300) for t in (a, b))
+        apart = float(np.abs(np.subtract(*shares)).max()) > ROUNDING
     else:
-        apart = bool(np.any(_margin(one, shared) != _margin(other, shared)))
+        apart = bool(np.any(a.values != b.values))
     if apart:
         where = f"on {', '.join(shared)}" if shared else "on the number of records"
         raise InputError(
@@ -95,23 +96,15 @@ def _surprise(m: Measurement, noisy: Measurement, total: float, variance: float)
     """Minus the logarithm of the probability that noise alone sets the two so far apart, about; and how many standard
     deviations that is."""
     shared = _shared(m, noisy)
-    known, seen = _margin(m, shared), _margin(noisy, shared)
-    spread: NDArray[np.float64] | float = noisy.standard_deviation**2 * noisy.counts.size / known.size
+    known, seen = m.as_table().onto(shared).values, noisy.as_table().onto(shared)
+    spread: NDArray[np.float64] | float = seen.variance
     if m.proportions:
         # They are of a population that the records are a sample of, and the number of records is noisy as well.
         spread = spread + known**2 * variance + total * known * (1 - known)
         known = known * total
-    distance = float((np.abs(known - seen) / np.sqrt(spread)).max())
+    distance = float((np.abs(known - seen.values) / np.sqrt(spread)).max())
     return math.sqrt(2) * distance - math.log(known.size), distance
 
 
 def _shared(one: Measurement, other: Measurement) -> Clique:
     return tuple(n for n in one.clique or () if n in (other.clique or ()))
-
-
-def _margin(m: Measurement, names: Clique) -> NDArray[np.float64]:
-    """The table summed down to some of its columns, in the order given."""
-    clique = m.clique or ()
-    kept = [n for n in clique if n in names]
-    summed = m.values.sum(axis=tuple(i for i, n in enumerate(clique) if n not in names))
-    return np.transpose(summed, [kept.index(n) for n in names])

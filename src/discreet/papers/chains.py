@@ -28,16 +28,19 @@ from numpy.typing import NDArray
 from ..domain import Attribute, Clique, Domain
 from ..errors import InputError
 from ..factor import CliqueVector, log_of
-from ..learn.checks import as_measurements, check_curator, check_noise, check_plan
-from ..learn.fields.learner import FieldLearner, card_of
+from ..learn.cards import card_of
+from ..learn.checks import as_measurements, check_noise, check_plan
+from ..learn.fields.learner import FieldLearner
 from ..learn.fields.noise_aware import NoiseAwareField
-from ..learn.procedure import Plan, PlannedTable
+from ..learn.learner import Learner
+from ..learn.procedure import Procedure, Whole
 from ..measurement import Measurements
 from ..models.markov import MarkovRandomField
 from ..privacy.budget import Budget
-from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
+from ..privacy.calibration import NoiseChoice
 from ..privacy.curator import Curator
 from ..privacy.query import CellSums, Marginals, Part, Query
+from ..privacy.requests import Measure
 from ..privacy.unit import PrivacyUnit, Relation, Sensitivity
 from .collective import CollectiveField
 from .naive import NaiveField
@@ -52,12 +55,14 @@ _METHODS: dict[str, type[FieldLearner]] = {k.method: k for k in (NoiseAwareField
 class ScaledSteps(Query):
     """Steps weighted by 1/K, K the number of steps of the person: each person weighs at most 1.
 
-    Weights are rounded down to a grid, ⌊2²⁰/K⌋ units, so K of them are at most 2²⁰ units. The column "steps" holds K as
-    the table of steps was made; a table that states it wrongly breaks the bound, so make it with ``steps``.
+    Weights are rounded down to a grid, ⌊2²⁰/K⌋ units, so K of them are at most 2²⁰ units. The column "steps" holds K; a
+    table that states it wrongly would break the bound, so only one made by ``steps`` is asked.
     """
 
+    needs_steps = True
+
     def __init__(self, domain: Domain) -> None:
-        self.domain = domain
+        super().__init__(domain)
         if domain.names != (BEFORE, AFTER, SIZE):
             raise InputError(f"a table of steps has the columns {BEFORE}, {AFTER}, {SIZE}; got {list(domain.names)}")
         self._weights = np.array([UNITS // (k + 1) for k in range(domain[SIZE].size)], dtype=np.int64)
@@ -100,7 +105,7 @@ class MarkovChain:
     states: Attribute
     initial: Array
     transitions: Array
-    """P(next | state), rows by state."""
+    """P(next | state), a row for each state."""
     card: Mapping[str, Any] | None = None
 
     def model(self, length: int) -> MarkovRandomField:
@@ -131,23 +136,50 @@ class MarkovChain:
 
     def held_out(self, curator: Curator, share: Budget | None = None, *, floor: float = -8.0) -> float:
         """Mean log-likelihood of a step on the curator's private steps: clipped at ``floor``, noised, and paid for."""
-        check_curator(curator)
-        _check_persons(curator.unit)
-        if not -math.inf < floor < 0:
-            raise InputError(f"floor is a log-probability below 0, got {floor}")
-        after = curator.domain.project((AFTER,))[AFTER]
-        if after.labels != self.states.labels:
-            raise InputError(f"the chain is about the states {self.states.labels}, the steps about {after.labels}")
-        scores = self.step_scores(floor)
-        terms = np.stack([scores / -floor, np.ones_like(scores)], axis=-1)
-        query = CellSums(curator.domain, STEPS, terms, grid=Fraction(1, 1024), label="log-likelihood and steps")
-        (measured,) = curator.measure(query, share)
-        total, number = measured.values
-        return float(np.clip(-floor * total / max(number, 1.0), floor, 0.0))
+        return HeldOutSteps(self, floor).fit(curator, share)
 
 
 @dataclass(frozen=True)
-class ChainLearner:
+class HeldOutSteps(Learner[float]):
+    """The mean log-likelihood of a private step under a public chain, no step's lower than ``floor``.
+
+    Guarantee: the budget, for persons; by the sensitivity of :class:`CellSums`.
+    """
+
+    chain: MarkovChain
+    floor: float = -8.0
+
+    def __post_init__(self) -> None:
+        if not -math.inf < self.floor < 0:
+            raise InputError(f"floor is a log-probability below 0, got {self.floor}")
+
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        _check_persons(domain, unit, budget)
+        after, states = domain[AFTER], self.chain.states
+        if after.labels != states.labels:
+            raise InputError(f"the chain is about the states {states.labels}, the steps about {after.labels}")
+        scores = self.chain.step_scores(self.floor)
+        terms = np.stack([scores / -self.floor, np.ones_like(scores)], axis=-1)
+        query = CellSums(domain, STEPS, terms, grid=Fraction(1, 1024), label="log-likelihood and steps")
+        whole = Whole(domain, unit, budget)
+        step = whole.measure("log-likelihood and number of steps", Measure(budget, query))
+        return Procedure("held-out log-likelihood", whole, (step,), (), approximate_size)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> float:
+        (measured,) = measurements
+        total, number = measured.values
+        return float(np.clip(-self.floor * total / max(number, 1.0), self.floor, 0.0))
+
+
+@dataclass(frozen=True)
+class ChainLearner(Learner[MarkovChain]):
     """Learn a time-homogeneous chain from a table of steps.
 
     Parameters
@@ -172,25 +204,19 @@ class ChainLearner:
     def query(self, domain: Domain) -> Query:
         return Marginals(domain, [STEPS]) if self.bound == "sample" else ScaledSteps(domain)
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """What would be measured; ``approximate_size`` is the number of steps (or, for "scale", of people)."""
-        check_plan(domain, unit, budget)
-        _check_persons(unit)
-        query = self.query(domain)
-        (part,), (call,) = query.parts, plan_noise(query, unit, budget, noise=self.noise).calls
-        drawn = noise_of(call)
-        noise = type(drawn)(drawn.kind, drawn.scale * float(part.grid))
-        table = PlannedTable(STEPS, part.cells, 1.0, noise, "Starts and transitions are one table.")
-        return Plan(f"chain, {self.bound}", unit, budget, (table,), (), approximate_size)
-
-    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        """The noisy table of steps."""
-        check_curator(curator)
-        _check_persons(curator.unit)
-        return curator.measure(self.query(curator.domain), share, noise=self.noise)
-
-    def fit(self, curator: Curator, share: Budget | None = None) -> MarkovChain:
-        return self.estimate(self.measure(curator, share), curator.domain)
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """One step, the table of moves; ``approximate_size`` is the number of moves (or, for "scale", of people)."""
+        _check_persons(domain, unit, budget)
+        whole, request = Whole(domain, unit, budget), Measure(budget, self.query(domain), self.noise)
+        step = whole.measure("table of steps", request, why="Starts and transitions are one table.")
+        return Procedure(f"chain, {self.bound}", whole, (step,), (), approximate_size)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovChain:
         """From a table of steps that was measured before. Post-processing."""
@@ -200,12 +226,13 @@ class ChainLearner:
         joint = field.marginal(STEPS).probabilities
         after = whole[AFTER]
         rows = joint / joint.sum(axis=1, keepdims=True)
-        card = {**card_of(f"chain, {self.method}", measurements), "bound": self.bound}
+        card = card_of(measurements, f"chain, {self.method}", bound=self.bound)
         return MarkovChain(after, rows[-1], rows[:-1], card)
 
 
-def _check_persons(unit: PrivacyUnit) -> None:
+def _check_persons(domain: Domain, unit: PrivacyUnit, budget: Budget) -> None:
     """A row of a table of steps is a move, and one visit is part of two of them: protecting rows protects nobody."""
+    check_plan(domain, unit, budget)
     if unit.column is None:
         raise InputError(
             "a table of steps is about people: give Curator(table, PrivacyUnit(column, max_rows=…), budget) with the "

@@ -27,6 +27,8 @@ from ..learn.fields.learner import Array, FieldLearner
 from ..learn.fields.likelihood import Field
 from ..measurement import Measurements
 
+DAMPING = 0.1
+"""Of NLBP, as published."""
 LEAST_RIDGE = 1e-9
 """Keeps parameters finite where a cell of a table without noise is empty."""
 
@@ -139,9 +141,10 @@ class CollectiveField(FieldLearner):
 
     iterations: int = 25
     solver: Literal["dual", "nlbp"] = "dual"
-    damping: float | None = 0.1
+    damping: float | None = DAMPING
     tolerance: float = 1e-4
     method: ClassVar[str] = "cgm"
+    passes: ClassVar[int] = 2500
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,6 +154,10 @@ class CollectiveField(FieldLearner):
             raise InputError(f"iterations must be a whole number of at least 1, got {self.iterations!r}")
         if self.damping is not None and not (isinstance(self.damping, int | float) and 0 < self.damping <= 1):
             raise InputError(f"damping lies in (0, 1], or is None to decrease by itself; got {self.damping!r}")
+        if self.solver == "dual" and self.damping != DAMPING:
+            raise InputError(f"damping={self.damping!r} is for solver='nlbp'; the dual has nothing to damp")
+        if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
+            raise InputError(f"tolerance is a number of at least 0, got {self.tolerance!r}")
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         tables = NoisyTables.of(field, measurements)

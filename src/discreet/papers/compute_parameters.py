@@ -24,7 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..domain import Clique, Domain
+from ..count_table import CountTable
+from ..domain import Domain
 from ..errors import InputError, counted
 from ..learn.networks.families import Array, Families
 from ..measurement import Measurement
@@ -67,11 +68,11 @@ def node_tables(families: Families, measured: Sequence[Measurement]) -> dict[str
         family, above = measured[2 * i], measured[2 * i + 1]
         if family.clique != families.cliques[name] or above.clique != families.domain.clique(families.parents[name]):
             raise InputError(f"the tables of {name!r} are not where they should be; keep the order of the measurements")
-        order = families.parents[name]
+        scale = family.noise.scale
         out[name] = NodeTables(
-            families.table(name, family.clique, family.values),
-            np.transpose(above.values, [above.clique.index(n) for n in order]),
-            1 / family.noise.scale if family.noise.scale else 1.0,
+            families.table(name, family.as_table()).values,
+            above.as_table().onto(families.parents[name]).values,
+            1 / scale if scale else 1.0,
             family.noise.variance == 0,
         )
     return out
@@ -81,19 +82,14 @@ def parameters(
     families: Families, tables: Mapping[str, NodeTables], least_records: float = LEAST_RECORDS
 ) -> dict[str, Array]:
     """Lines 4–9: conditional tables of all nodes; noisy cells get ``least_records`` on top."""
-    cliques = [families.cliques[n] for n in families.domain]
-    marginals = []
-    for name, clique in zip(families.domain, cliques, strict=True):
-        scope = (*families.parents[name], name)
-        marginals.append(np.transpose(_marginal(tables[name]), [scope.index(n) for n in clique]))
-    weights = [tables[n].weight for n in families.domain]
-    agreed = mutual_consistency(families.domain, cliques, marginals, weights)
+    scopes = {name: (*families.parents[name], name) for name in families.domain}
+    marginals = [CountTable(scope, _marginal(tables[name])) for name, scope in scopes.items()]
+    weights = [tables[name].weight for name in scopes]
     records = records_of(tables)
     out = {}
-    for name, clique, m in zip(families.domain, cliques, agreed, strict=True):
+    for name, agreed in zip(scopes, mutual_consistency(families.domain, marginals, weights), strict=True):
         least = 0.0 if tables[name].exact else least_records / records
-        table = np.maximum(families.table(name, clique, m), 0.0) + least
-        out[name] = _uniform_where_empty(table)
+        out[name] = _uniform_where_empty(np.maximum(agreed.values, 0.0) + least)
     return out
 
 
@@ -116,27 +112,20 @@ def _uniform_where_empty(table: Array) -> Array:
     return np.where(total > 0, table / np.where(total > 0, total, 1.0), 1 / table.shape[-1])
 
 
-def mutual_consistency(
-    domain: Domain, cliques: Sequence[Clique], tables: Sequence[Array], weights: Sequence[float]
-) -> list[Array]:
-    """Appendix 8.2.1: eq. 17 and 18 for every intersection of cliques, from the empty set upwards."""
-    out = [np.array(t) for t in tables]
-    sets = [frozenset(c) for c in cliques]
+def mutual_consistency(domain: Domain, tables: Sequence[CountTable], weights: Sequence[float]) -> list[CountTable]:
+    """Appendix 8.2.1: eq. 17 and 18 for every intersection of tables, from the empty set upwards."""
+    out = list(tables)
+    sets = [frozenset(t.clique) for t in tables]
     closed = {frozenset[str]()}
     for s in dict.fromkeys(sets):
         closed |= {s & other for other in closed} | {s}
-    for shared in sorted(closed, key=lambda s: (len(s), sorted(domain.index(n) for n in s))):
-        holders = [i for i, s in enumerate(sets) if shared <= s]
+    for shared in sorted((domain.clique(s) for s in closed), key=lambda c: (len(c), [domain.index(n) for n in c])):
+        holders = [i for i, t in enumerate(out) if t.holds(shared)]
         if len(holders) < 2:
             continue
-        margins = [out[i].sum(axis=_away(cliques[i], shared)) for i in holders]
+        margins = [out[i].onto(shared).values for i in holders]
         used = np.array([weights[i] for i in holders])
         mean = sum(w * m for w, m in zip(used, margins, strict=True)) / used.sum()  # eq. 17
         for i, margin in zip(holders, margins, strict=True):
-            spread = (mean - margin) * (domain.size(shared) / out[i].size)  # eq. 18
-            out[i] += np.expand_dims(spread, _away(cliques[i], shared))
+            out[i] = out[i].plus_evenly(CountTable(shared, mean - margin))  # eq. 18
     return out
-
-
-def _away(clique: Clique, kept: frozenset[str]) -> tuple[int, ...]:
-    return tuple(i for i, n in enumerate(clique) if n not in kept)

@@ -25,8 +25,8 @@ class NaiveField(FieldLearner):
     Parameters
     ----------
     penalty:
-        λ, on the scale of the log-likelihood of one record. Default: ten by the (noisy) number of records, most often
-        the best of 1/N, 10/N and 100/N in the benchmark's settings and never the worst.
+        λ, on the scale of the log-likelihood of one record. Default: ten divided by the (noisy) number of records, most
+        often the best of 1/N, 10/N and 100/N in the benchmark's settings and never the worst.
     project:
         Whether tables are projected to the simplex first (Figure 1b).
     """
@@ -34,6 +34,7 @@ class NaiveField(FieldLearner):
     penalty: float | None = None
     project: bool = True
     method: ClassVar[str] = "naive"
+    passes: ClassVar[int] = 500
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -42,8 +43,9 @@ class NaiveField(FieldLearner):
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         total = estimated_total(measurements)
-        tables = on_cliques(field.cliques, pooled(measurements))
-        shares = {c: project_table(y / total) if self.project else y / total for c, (y, _) in tables.items()}
+        shares = {c: t.values / total for c, t in on_cliques(field.cliques, pooled(measurements)).items()}
+        if self.project:
+            shares = {c: project_table(share) for c, share in shares.items()}
         penalty = 10 / total if self.penalty is None else self.penalty
         found = field.maximise(field.join(shares), np.full(field.size, 2 * penalty))
         return found.theta, {"penalty": penalty, "converged": found.converged}

@@ -25,16 +25,18 @@ import numpy as np
 
 from ..domain import Clique, Domain
 from ..errors import InputError
-from ..learn.checks import as_measurements, check_curator, check_noise, check_plan
-from ..learn.fields.learner import Array, as_cliques, card_of, covering, maximal, positive
+from ..learn.cards import card_of
+from ..learn.checks import as_measurements, check_noise, check_plan
+from ..learn.fields.learner import Array, as_cliques, covering, maximal, positive
 from ..learn.fields.likelihood import Field
-from ..learn.procedure import Plan, PlannedTable
+from ..learn.learner import Learner
+from ..learn.procedure import Procedure, Whole
 from ..measurement import Measurements
 from ..models.markov import MarkovRandomField
 from ..privacy.budget import Budget
-from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
-from ..privacy.curator import Curator
+from ..privacy.calibration import NoiseChoice
 from ..privacy.query import Part, Query
+from ..privacy.requests import Measure
 from ..privacy.unit import PrivacyUnit, Relation, Sensitivity
 
 GRID = 2**20
@@ -46,6 +48,7 @@ class PenalisedFit(Query):
     """The penalised fit of a Markov random field as something to be noised: d log potentials."""
 
     def __init__(self, domain: Domain, cliques: Iterable[Iterable[str]], strength: float) -> None:
+        super().__init__(domain)
         self.field = Field(domain, maximal(covering(domain, cliques)), inference="exact")
         self.strength = strength
 
@@ -95,7 +98,7 @@ class PenalisedFit(Query):
 
 
 @dataclass(frozen=True)
-class OutputPerturbation:
+class OutputPerturbation(Learner[MarkovRandomField]):
     """Learn a Markov random field by noise on its parameters. ``strength`` is Λ, in records."""
 
     cliques: Iterable[Iterable[str]]
@@ -111,22 +114,18 @@ class OutputPerturbation:
     def query(self, domain: Domain) -> PenalisedFit:
         return PenalisedFit(domain, self.cliques, self.strength)
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
         check_plan(domain, unit, budget)
-        query = self.query(domain)
-        (part,), (call,) = query.parts, plan_noise(query, unit, budget, noise=self.noise).calls
-        drawn = noise_of(call)
-        noise = type(drawn)(drawn.kind, drawn.scale / GRID)
-        table = PlannedTable(domain.names, part.cells, 1.0, noise, "Noise on log potentials, not on counts.")
-        return Plan(self.method, unit, budget, (table,), (), approximate_size)
-
-    def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
-        return self.estimate(self.measure(curator, share), curator.domain)
-
-    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        """The noisy log potentials."""
-        check_curator(curator)
-        return curator.measure(self.query(curator.domain), share, noise=self.noise)
+        whole, request = Whole(domain, unit, budget), Measure(budget, self.query(domain), self.noise)
+        step = whole.measure("log potentials", request, why="Noise on log potentials, not on counts.")
+        return Procedure(self.method, whole, (step,), (), approximate_size)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The model from the noisy potentials that :meth:`fit` measured; other tables are of no use to it."""
@@ -136,4 +135,4 @@ class OutputPerturbation:
         found = [m for m in measurements if m.clique is None and m.counts.shape == (field.size,)]
         if len(found) != 1:
             raise InputError("output perturbation estimates from its own noisy potentials, which are not there")
-        return MarkovRandomField(whole, field.potentials(found[0].values), card_of(self.method, measurements))
+        return MarkovRandomField(whole, field.potentials(found[0].values), card_of(measurements, self.method))

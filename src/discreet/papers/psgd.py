@@ -7,7 +7,7 @@ steps. The rounds are accounted for together by dp-accounting; see :mod:`discree
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -16,16 +16,19 @@ import numpy as np
 
 from ..domain import Domain
 from ..errors import InputError
-from ..learn.checks import check_curator, check_plan
+from ..learn.cards import card_of
+from ..learn.checks import as_measurements, check_plan
 from ..learn.fields.learner import Array, as_cliques, covering, maximal, positive
 from ..learn.fields.likelihood import Field
-from ..learn.procedure import Plan, PlannedTable
-from ..measurement import Noise
+from ..learn.learner import Learner
+from ..learn.planned import PlannedTable
+from ..learn.procedure import Found, Procedure, Step, Whole
+from ..measurement import Measurement, Measurements, Noise
 from ..models.markov import MarkovRandomField
 from ..privacy.budget import Budget
-from ..privacy.curator import Curator
-from ..privacy.queries.descent import multiplier_for, noise_scale, sampled_rounds
+from ..privacy.queries.descent import SampledRounds, multiplier_for, noise_scale
 from ..privacy.query import Part, Query
+from ..privacy.requests import Asking
 from ..privacy.unit import PrivacyUnit, Relation, Sensitivity, as_probability
 
 MARGINAL_UNITS = 2**16
@@ -43,6 +46,9 @@ class ClippedGradients(Query):
     def __init__(self, field: Field, marginals: Array, radius: float) -> None:
         if not 0 < radius < math.inf:
             raise InputError(f"the clipping radius must be positive, got {radius}")
+        super().__init__(field.domain)
+        if marginals.shape != (field.size,):
+            raise InputError(f"the field has {field.size} marginals, got an array of shape {marginals.shape}")
         self.field = field
         self.radius = radius
         self._mu = np.rint(marginals * MARGINAL_UNITS).astype(np.int64)
@@ -82,7 +88,7 @@ class ClippedGradients(Query):
 
 
 @dataclass(frozen=True)
-class PrivateDescent:
+class PrivateDescent(Learner[MarkovRandomField]):
     """Learn a Markov random field by private stochastic gradient descent. Needs an (ε, δ) budget and add-remove.
 
     Parameters
@@ -118,42 +124,58 @@ class PrivateDescent:
         if self.penalty != 0:
             positive("penalty", self.penalty)
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """The noise of one round, in records, and what is asked for in all. No rows are needed.
-
-        The mean of all rounds is what moves θ, so the error shown is that of one round by √rounds.
-        """
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """One step, all rounds. Shown is the noise of the mean of all rounds, in records, as that is what moves θ: the
+        noise of one round divided by √rounds."""
         check_plan(domain, unit, budget)
         field, radius = self._field(domain)
         multiplier = multiplier_for(unit, budget, self.rate, self.rounds)
-        noise_scale(ClippedGradients(field, field.uniform(), radius), unit, multiplier)
-        sensitivity = radius * unit.max_rows
-        noise = Noise("gaussian", multiplier * sensitivity / float(as_probability(self.rate)) / math.sqrt(self.rounds))
-        why = (
-            f"{self.rounds} rounds on samples of {float(as_probability(self.rate)):.3g} of the records; noise of "
-            f"{multiplier:.3g} times the norm {radius:.3g} to which gradients are clipped. The standard deviation is "
-            "that of the mean of all rounds, in records."
-        )
-        table = PlannedTable(domain.names, field.size, 1.0, noise, why)
-        return Plan(self.method, unit, budget, (table,), (), approximate_size or self.approximate_size)
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> MarkovRandomField:
-        check_curator(curator)
-        field, radius = self._field(curator.domain)
-        # A grid too coarse for the noise is refused here, before anything is paid.
-        self.plan(curator.domain, curator.unit, share or curator.remaining or curator.budget)
-        multiplier, one_round = sampled_rounds(curator, share, self.rate, self.rounds)
-        theta = np.zeros(field.size)
-        average = np.zeros(field.size)
-        for k in range(self.rounds):
-            query = ClippedGradients(field, field(theta)[1], radius)
-            gradient = one_round(query) / (float(as_probability(self.rate)) * self.approximate_size)
-            theta = theta + self.learning_rate * (gradient - self.penalty * theta)
-            if k >= self.rounds // 2:  # the mean of the second half: noise averages out
-                average += theta
-        average /= self.rounds - self.rounds // 2
-        card = {**curator.statement(), "method": self.method, "noise": ["gaussian"], "noise_multiplier": multiplier}
-        return MarkovRandomField(curator.domain, field.potentials(average), card)
+        def query(done: Sequence[Measurement]) -> ClippedGradients:
+            return ClippedGradients(field, field(self._path(field, done)[-1])[1], radius)
+
+        def asks(released: Measurements) -> Asking[Found]:
+            yield SampledRounds(budget, self.rate, self.rounds, query)
+            return {"noise_multiplier": multiplier}
+
+        noise_scale(query([]), unit, multiplier)  # a grid too coarse for the noise is refused before anything is paid
+        rate = float(as_probability(self.rate))
+        noise = Noise("gaussian", multiplier * radius * unit.max_rows / rate / math.sqrt(self.rounds))
+        why = (
+            f"{self.rounds} rounds on samples of {rate:.3g} of the records; noise of {multiplier:.3g} times the norm "
+            f"{radius:.3g} to which gradients are clipped. The standard deviation is that of the mean of all rounds, "
+            "in records."
+        )
+        name = "clipped gradients of random samples"
+        step = Step(name, budget, (PlannedTable((), field.size, 1.0, noise, why, name=name),), asks)
+        whole, size = Whole(domain, unit, budget), approximate_size or self.approximate_size
+        return Procedure(self.method, whole, (step,), (), size)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
+        """From the noisy gradients of all rounds: the mean of θ over the second half, where noise averages out."""
+        measured = as_measurements(measurements)
+        whole = domain or measured.domain
+        field, _ = self._field(whole)
+        if len(measured) != self.rounds or any(m.counts.shape != (field.size,) for m in measured):
+            raise InputError("descent estimates from the noisy gradients of all its rounds, which are not there")
+        theta = np.mean(self._path(field, measured)[1 + self.rounds // 2 :], axis=0)
+        facts = {"noise_multiplier": measured.found.get("noise_multiplier")}
+        return MarkovRandomField(whole, field.potentials(theta), card_of(measured, self.method, **facts))
+
+    def _path(self, field: Field, gradients: Sequence[Measurement]) -> list[Array]:
+        """θ before the first round and after each."""
+        path = [np.zeros(field.size)]
+        for m in gradients:
+            gradient = m.values / (float(as_probability(self.rate)) * self.approximate_size)
+            path.append(path[-1] + self.learning_rate * (gradient - self.penalty * path[-1]))
+        return path
 
     def _field(self, domain: Domain) -> tuple[Field, float]:
         field = Field(domain, maximal(covering(domain, self.cliques)), inference="exact")

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -67,6 +68,8 @@ class TwoStageNetwork(Learner[BayesianNetwork]):
         ε^I as a part of the whole budget ε^B.
     least_records:
         On top of every noisy cell of stage II, so that no probability is zero; the paper's own text means 0.
+    noise, largest, too_large:
+        As for :class:`UniformNetwork`.
     """
 
     graph: Graph
@@ -76,6 +79,8 @@ class TwoStageNetwork(Learner[BayesianNetwork]):
     least_records: float = LEAST_RECORDS
     largest: int = LARGEST_FAMILY
     too_large: TooLarge = "refuse"
+
+    passes: ClassVar[int] = 60
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", materialised(self.graph))
@@ -132,7 +137,8 @@ class TwoStageNetwork(Learner[BayesianNetwork]):
         families = self.families(domain or measured.domain)
         nodes = node_tables(families, measured)
         tables = parameters(families, nodes, self.least_records)
-        return families.network(tables, families.card(measured, METHOD, records_of(nodes)))
+        facts = {"shares": measured.found["shares"]} if "shares" in measured.found else {}
+        return families.network(tables, families.card(measured, METHOD, records_of(nodes), **facts))
 
     def _stages(self, budget: Budget) -> tuple[Budget, Budget]:
         part = exact(self.first_stage, "first_stage")

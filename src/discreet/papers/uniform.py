@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..domain import Domain
 from ..learn.checks import (
@@ -33,6 +34,7 @@ class UniformNetwork(Learner[BayesianNetwork]):
 
     ``noise="auto"`` is Laplace noise for a pure budget, as in the paper, and whichever is smaller otherwise.
     ``least_records`` on top of every noisy cell keep probabilities above zero; the paper's own text means 0.
+    ``largest`` and ``too_large`` limit the cells of a family, as for :class:`OptimalNetwork`.
     """
 
     graph: Graph
@@ -40,6 +42,8 @@ class UniformNetwork(Learner[BayesianNetwork]):
     least_records: float = LEAST_RECORDS
     largest: int = LARGEST_FAMILY
     too_large: TooLarge = "refuse"
+
+    passes: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", materialised(self.graph))

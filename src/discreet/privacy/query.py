@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import require_domain, require_groups
-from ..domain import Clique, Domain
+from ..domain import Attribute, Clique, Domain
 from ..encoding import Codes
 from ..errors import InputError
 from ..tables.base import IntArray
@@ -49,7 +49,24 @@ class Query(ABC):
 
     A subclass gives ``parts``, ``row_sensitivity`` and either ``cliques`` with ``combine`` (the sums follow from
     contingency tables) or ``columns`` with ``sum_rows`` (rows are visited in batches).
+
+    ``domain`` is what it was made for. A sensitivity holds for the levels that are foreseen there: a table whose
+    columns have others refuses the query before a row is touched (:meth:`discreet.tables.base.Table.require`).
     """
+
+    needs_steps = False  # whether its sensitivity rests on what only a table that ``steps`` made can promise
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = require_domain(domain)
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The columns that it uses, as they are in the domain that it was made for."""
+        if "domain" not in self.__dict__:
+            raise InputError(f"{type(self).__name__} does not say its domain; call super().__init__(domain) when made")
+        if self.cliques is not None:
+            return tuple(self.domain[n] for n in dict.fromkeys(n for c in self.cliques for n in c))
+        return tuple(self.domain[n] for n in self.columns or self.domain.names)
 
     @property
     @abstractmethod
@@ -101,7 +118,7 @@ class Marginals(Query):
     """
 
     def __init__(self, domain: Domain, cliques: Iterable[Iterable[str]]) -> None:
-        self.domain = require_domain(domain)
+        super().__init__(domain)
         self._cliques = tuple(domain.clique(c) for c in require_groups(cliques))
         if len(set(self._cliques)) != len(self._cliques):
             twice = next(c for c in self._cliques if self._cliques.count(c) > 1)
@@ -154,7 +171,7 @@ class CellSums(Query):
         grid: Grid | float = 1,
         label: str = "sums",
     ) -> None:
-        self.domain = domain
+        super().__init__(domain)
         given = [clique] if isinstance(clique, str) else list(clique)
         self._clique = domain.clique(given)
         self._grid = Fraction(grid)
@@ -209,6 +226,15 @@ class Score(ABC):
     """
 
     query: Query
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The columns that it uses: a score knows nothing of the rows but the sums of its query."""
+        return self.query.attributes
+
+    @property
+    def needs_steps(self) -> bool:
+        return self.query.needs_steps
 
     @property
     @abstractmethod

@@ -27,12 +27,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..domain import Attribute
 from ..errors import BudgetError
 from ..progress import listening, nobody
 from ..tables.base import IntArray
 from . import mechanisms
 from .accounting import Cost
 from .budget import ApproxDP, Budget
+from .calibration import drawn
 from .levels import Released
 from .mechanisms import NoiseCall
 from .query import Query
@@ -51,6 +53,13 @@ class StabilityTest(ABC):
     """Findings about sums over the records, as levels that no unit moves by more than 1. Score and sensitivity in one
     object: ``levels`` divides every margin by how far a unit can move it.
     """
+
+    needs_steps = False
+
+    @property
+    @abstractmethod
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The columns that it may ask about, as they are in the domain that it was made for."""
 
     @abstractmethod
     def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
@@ -100,8 +109,10 @@ def release(curator: Curator, test: StabilityTest, share: Budget | None) -> Stab
     """See :meth:`Curator.release_if_stable`."""
     share = curator._share(share)
     call, cost = plan_stability(share)
+    curator.require(test)
     curator._check((cost,))
     with listening(nobody):  # how often a test goes over the rows may depend on what it finds there
-        levels = np.asarray(test.levels(curator._rows.sum, curator.unit), dtype=np.int64)
-    curator._spend((cost,), {**test.describe(), "noise": "stability", "share": share.to_dict()})
+        levels = np.asarray(test.levels(curator._sum, curator.unit), dtype=np.int64)
+    step = {**test.describe(), "noise": "stability", "share": share.to_dict()}
+    curator._spend((cost,), {**step, **drawn([call], curator.unit)})
     return Stability.of(call, curator._gateway.release_stable(call, levels, ""))

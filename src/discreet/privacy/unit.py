@@ -38,7 +38,7 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """What the guarantee protects.
+    """What the guarantee protects: ``PrivacyUnit()``, a row; ``PrivacyUnit("patient", max_rows=5)``, a person.
 
     Parameters
     ----------

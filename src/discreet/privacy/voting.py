@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..progress import listening, nobody
 from ..tables.base import Table
 from .budget import Budget
-from .calibration import plan_selection, plan_threshold
+from .calibration import drawn, plan_selection, plan_threshold
 from .stability import Stability, plan_stability
 from .unit import Sensitivity
 
@@ -57,7 +57,8 @@ def vote(
         call, cost = plan_threshold(_ONE_VOTE, share)
     curator._check((cost,))
     ballots = _ballots(curator, learner, blocks)
-    curator._spend((cost,), {"query": "vote", "blocks": blocks, "noise": call.kind, "share": share.to_dict()})
+    step = {"query": "vote", "blocks": blocks, "noise": call.kind, "share": share.to_dict()}
+    curator._spend((cost,), {**step, **drawn([call], curator.unit)})
     if candidates is not None:
         counts = np.array([ballots.count(c) for c in candidates], dtype=np.int64)
         return Vote(candidates[curator._gateway.select(call, counts)], {}, None)
@@ -84,7 +85,7 @@ def vote_for_each(curator: Curator, learner: Learner, questions: int, blocks: in
             yes += np.frombuffer(word.encode(), dtype=np.uint8) == ord("1")
     levels = (2 * yes - blocks - 1) // 2
     step = {"query": "vote for each", "questions": questions, "blocks": blocks, "share": share.to_dict()}
-    curator._spend((cost,), step)
+    curator._spend((cost,), {**step, **drawn([call], curator.unit)})
     return Stability.of(call, curator._gateway.release_stable(call, levels, ""))
 
 
@@ -100,7 +101,8 @@ def vote_and_test(curator: Curator, learner: Learner, blocks: int, share: Budget
     counts = Counter(_ballots(curator, learner, blocks))
     first, second = [*sorted(counts.items(), key=lambda item: (-item[1], item[0])), (ABSTAIN, 0)][:2]
     level = max(0, (first[1] - second[1] - 1) // 2)
-    curator._spend((cost,), {"query": "vote and test", "blocks": blocks, "share": share.to_dict()})
+    step = {"query": "vote and test", "blocks": blocks, "share": share.to_dict()}
+    curator._spend((cost,), {**step, **drawn([call], curator.unit)})
     return Stability.of(call, curator._gateway.release_stable(call, np.array([level], dtype=np.int64), first[0]))
 
 

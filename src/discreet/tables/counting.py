@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..count_table import summed_onto
 from ..domain import Clique, Domain
 from ..encoding import Codes
 from .base import IntArray
@@ -67,10 +68,7 @@ def count_group(domain: Domain, group: Clique, batch: Mapping[str, Codes]) -> In
 def sum_out(domain: Domain, group: Clique, counts: IntArray, clique: Clique) -> IntArray:
     """The table of ``clique`` from the flat table of a group that contains it; axes in the order the clique gives."""
     table = counts.reshape([domain[n].size for n in group])
-    away = tuple(i for i, n in enumerate(group) if n not in clique)
-    kept = [n for n in group if n in clique]
-    summed = np.asarray(table.sum(axis=away, dtype=np.int64))
-    return np.array(np.transpose(summed, [kept.index(n) for n in clique]), order="C")
+    return np.array(summed_onto(table, group, clique), order="C")
 
 
 def zero_groups(domain: Domain, groups: Sequence[tuple[Clique, tuple[int, ...]]]) -> list[IntArray]:

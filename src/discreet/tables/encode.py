@@ -17,7 +17,7 @@ from .memory import MemoryTable, Persons
 
 
 def encode(rows: Any, domain: Domain | None = None, *, unit: str | None = None) -> MemoryTable:
-    """Encode rows once, for a curator.
+    """Encode rows once, for a curator: ``Curator(encode(frame, domain), budget=PureDP(1))``.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -151,20 +151,14 @@ class FieldLearner(Learner[MarkovRandomField]):
         """The log potentials, and public facts about the fit for the card."""
 
 
-def on_cliques(cliques: Sequence[Clique], tables: Mapping[Clique, tuple[Array, float]]) -> Estimates:
-    """A table and the variance of its cells for each clique, summed out of the smallest table that holds it."""
+def on_cliques(cliques: Sequence[Clique], tables: Estimates) -> Estimates:
+    """The table of each clique, summed out of the smallest one that holds it."""
     out: Estimates = {}
     for clique in cliques:
-        homes = [t for t in tables if set(clique) <= set(t)]
+        homes = [t for t in tables.values() if t.holds(clique)]
         if not homes:
             raise InputError(
                 f"no measured table holds the clique {clique}; there are {list(tables)}. Measure it, or leave it out"
             )
-        home = min(homes, key=lambda t: tables[t][0].size)
-        values, variance = tables[home]
-        kept = [n for n in home if n in clique]
-        table = values.sum(axis=tuple(i for i, n in enumerate(home) if n not in clique))
-        table = table.transpose([kept.index(n) for n in clique])
-        # Margins of cells with equal and nearly independent errors.
-        out[clique] = (table, variance * (values.size / table.size))
+        out[clique] = min(homes, key=lambda t: t.cells).onto(clique)
     return out

@@ -21,7 +21,7 @@ from ...privacy.calibration import NoiseChoice
 from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
 from ..checks import check_noise
-from ..graph_input import Parents
+from ..graph_files import Parents
 from ..learner import Learner
 from ..networks.search import GraphSearch
 from ..procedure import Procedure, Whole
@@ -34,7 +34,7 @@ METHOD = "searched field"
 @dataclass(frozen=True)
 class SearchedField(GraphSearch, Learner[MarkovRandomField]):
     """Learn cliques and potentials from one budget. Options as those of :class:`GraphSearch`: a column joins at most
-    ``max_parents`` others that came before it."""
+    ``max_parents`` others that came before it. ``noise`` is that of the tables, as for :class:`NoiseAwareField`."""
 
     max_parents: int = 1
     noise: NoiseChoice = "auto"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...count_table import CountTable
 from ...domain import Clique, Domain
 from ...errors import CostError, InputError, counted
 from ...graph import count_text, maximal_cliques
@@ -17,7 +18,8 @@ from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
 from ..cards import card_of
 from ..checks import TooLarge, check_limits
-from ..graph_input import Graph, Parents, parents_of
+from ..graph_files import Parents
+from ..graph_input import Graph, parents_of
 
 Array = NDArray[np.float64]
 LARGEST_FAMILY = 1_000_000
@@ -90,22 +92,18 @@ class Families:
         """Families that lie in no other: all others, and all tables of parents, are sums of these."""
         return maximal_cliques(tuple(dict.fromkeys(self.cliques.values())))
 
-    def table(self, name: str, clique: Clique, values: Array) -> Array:
-        """The family of ``name`` out of a table that contains it: parents first in their order, the column last."""
-        wanted = (*self.parents[name], name)
-        away = tuple(i for i, n in enumerate(clique) if n not in wanted)
-        kept = [n for n in clique if n in wanted]
-        return np.transpose(values.sum(axis=away), [kept.index(n) for n in wanted])
+    def table(self, name: str, measured: CountTable) -> CountTable:
+        """The family of ``name`` out of a table that holds it: parents first in their order, the column last."""
+        return measured.onto((*self.parents[name], name))
 
-    def homes(self, variances: Mapping[Clique, float]) -> dict[str, Clique]:
+    def homes(self, tables: Mapping[Clique, CountTable]) -> dict[str, Clique]:
         """For each column the measured table that tells its family with the least noise."""
         out = {}
         for name, family in self.cliques.items():
-            holding = [c for c in variances if set(family) <= set(c)]
+            holding = [t for t in tables.values() if t.holds(family)]
             if not holding:
                 raise InputError(f"no table that holds the family {family} of {name!r} was measured")
-            cells = self.domain.size(family)
-            out[name] = min(holding, key=lambda c: (variances[c] * (self.domain.size(c) / cells), len(c)))
+            out[name] = min(holding, key=lambda t: (t.variance * t.cells, len(t.clique))).clique
         return out
 
     def network(self, tables: Mapping[str, Array], card: Mapping[str, Any] | None = None) -> BayesianNetwork:

@@ -16,9 +16,11 @@ and a few steps keep what it knows about rows that no table says anything about 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
+from ...count_table import CountTable
 from ...domain import Clique
 from ...errors import CostError
 from ...factor import Array
@@ -44,32 +46,28 @@ def fit_network(
     families: Families,
     engine: ExactEngine,
     rows: Mapping[str, Array],
-    tables: Mapping[Clique, tuple[Array, float]],
+    tables: Mapping[Clique, CountTable],
     homes: Mapping[str, Clique],
     total: float,
     steps: int = STEPS,
 ) -> dict[str, Array]:
-    """Conditional rows after some steps from ``rows``. ``tables`` holds the noisy table and the variance of each
-    measured clique, ``homes`` the clique that each column's family is taken from."""
+    """Conditional rows after some steps from ``rows``. ``tables`` are the noisy tables, ``homes`` says which of them
+    each column's family is taken from."""
     current = dict(rows)
-    used = tuple(dict.fromkeys(homes.values()))
-    inside = {
-        c for c in used if engine.tree.find_home(c) is not None
-    }  # others would need elimination: left as they are
+    used = [tables[c] for c in dict.fromkeys(homes.values())]
+    # Tables that no node of the tree holds would need elimination: they are left as they are.
+    noisy = {t.clique for t in used if t.variance > 0 and engine.tree.find_home(t.clique) is not None}
+    guess = {t.clique: replace(t, values=np.maximum(t.values, 0.0)) for t in used}
     for _ in range(steps):
         beliefs = engine.calibrate(_potentials(families, current))
-        guess = {}
-        for c in used:
-            g, v = tables[c]
-            if v == 0 or c not in inside:
-                guess[c] = np.maximum(g, 0.0)
-                continue
+        for c in noisy:
+            g, v = tables[c].values, tables[c].variance
             expected = total * beliefs.probabilities(c)
             # nμ + nμ/(nμ + v)·(g − nμ), kept positive
-            guess[c] = expected * np.maximum(1 + (g - expected) / (expected + v), LEAST)
+            guess[c] = replace(guess[c], values=expected * np.maximum(1 + (g - expected) / (expected + v), LEAST))
         for name in families.domain:
-            if tables[homes[name]][1] > 0 and homes[name] in inside:
-                current[name] = _rows(families.table(name, homes[name], guess[homes[name]]))
+            if homes[name] in noisy:
+                current[name] = _rows(families.table(name, guess[homes[name]]).values)
     return current
 
 

@@ -11,7 +11,9 @@ tables and public quantities. The number of records comes from the noisy tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,7 +35,7 @@ from ..checks import (
     check_plan,
     checked_size,
 )
-from ..consistency import consistent, estimated_total
+from ..consistency import Estimates, consistent, estimated_total
 from ..graph_input import Graph, materialised
 from ..learner import Learner
 from ..planned import HOPELESS
@@ -77,6 +79,8 @@ class OptimalNetwork(Learner[BayesianNetwork]):
     too_large: TooLarge = "refuse"
     memory_limit: int = DEFAULT_MEMORY_LIMIT
     approximate_size: float | None = None
+
+    passes: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "graph", materialised(self.graph))
@@ -151,8 +155,8 @@ class OptimalNetwork(Learner[BayesianNetwork]):
     def _estimate(self, families: Families, measured: Measurements) -> BayesianNetwork:
         tables = consistent(measured)
         total = estimated_total(measured)
-        homes = families.homes({c: v for c, (_, v) in tables.items()})
-        if all(v == 0 for _, v in tables.values()):
+        homes = families.homes(tables)
+        if all(t.variance == 0 for t in tables.values()):
             rows = _closed_form(families, tables, homes)
             return families.network(rows, families.card(measured, METHOD, total, estimation="closed form"))
         rows = _smoothed(families, tables, homes, total)
@@ -176,22 +180,20 @@ def _inside(number: int) -> str:
     return families + (" nothing." if number == 1 else " tables and cost nothing.")
 
 
-def _closed_form(
-    families: Families, tables: dict[Clique, tuple[Array, float]], homes: dict[str, Clique]
-) -> dict[str, Array]:
+def _closed_form(families: Families, tables: Estimates, homes: Mapping[str, Clique]) -> dict[str, Array]:
     """Conditional frequencies (eq. 14 of the paper), for tables without noise."""
-    return {n: rows_from_counts(np.maximum(families.table(n, homes[n], tables[homes[n]][0]), 0.0)) for n in homes}
+    return {n: rows_from_counts(np.maximum(families.table(n, tables[c]).values, 0.0)) for n, c in homes.items()}
 
 
-def _smoothed(
-    families: Families, tables: dict[Clique, tuple[Array, float]], homes: dict[str, Clique], total: float
-) -> dict[str, Array]:
-    projected = {c: project_table(g, total) + FLOOR * v**0.5 for c, (g, v) in tables.items() if c in homes.values()}
-    domain = families.domain
+def _smoothed(families: Families, tables: Estimates, homes: Mapping[str, Clique], total: float) -> dict[str, Array]:
     noisy, totals, deviations = {}, {}, {}
+    lawful = {
+        c: replace(t, values=project_table(t.values, total) + FLOOR * t.variance**0.5)
+        for c, t in tables.items()
+        if c in homes.values()
+    }
     for name, home in homes.items():
-        g, v = tables[home]
-        noisy[name] = families.table(name, home, g)
-        totals[name] = families.table(name, home, projected[home]).sum(axis=-1)
-        deviations[name] = (v * domain.size(home) / domain.size(families.cliques[name])) ** 0.5
+        family = families.table(name, tables[home])
+        noisy[name], deviations[name] = family.values, family.variance**0.5
+        totals[name] = families.table(name, lawful[home]).values.sum(axis=-1)
     return posterior_rows(noisy, totals, deviations, total)

@@ -41,7 +41,7 @@ from ...privacy.requests import Asking, Measure, Select
 from ...privacy.unit import PrivacyUnit
 from ...progress import track
 from ..checks import as_measurements, check_limits, check_plan, checked_size
-from ..graph_input import Parents
+from ..graph_files import Parents
 from ..learner import Learner
 from ..planned import measuring, selecting
 from ..procedure import Found, Procedure, Whole
@@ -130,6 +130,8 @@ class GraphSearch:
         ``counting``, a part of the budget.
     largest:
         Cells of a family at most. By default so many that an average cell keeps some records: size/20.
+    root:
+        The column to start from; the first of the domain by default. It must not be chosen by looking at the data.
     """
 
     max_parents: int = 2
@@ -184,6 +186,11 @@ class GraphSearch:
             steps.append(whole.later("the graph of one column", searching, search, selecting(searching)))
         steps.append(whole.later("tables of the graph that is found", measured, measure, measuring(measured)))
         return Procedure(method, whole, tuple(steps), tuple(notes), shown_size)
+
+    def compared(self, domain: Domain) -> int:
+        """How many families the search compares in all."""
+        p, degrees = len(domain), range(1, self.max_parents + 1)
+        return sum((p - i) * sum(math.comb(i, k) for k in degrees) for i in range(1, p))
 
     def _note(self, whole: Whole, searching: Budget, rounds: int) -> str:
         first, second, *_ = whole.domain.names
@@ -241,8 +248,6 @@ class SearchedNetwork(GraphSearch, Learner[BayesianNetwork]):
 
     Parameters
     ----------
-    root:
-        The column to start from; the first of the domain by default. It must not be chosen by looking at the data.
     noise, fit_steps:
         Of the tables, as for :class:`OptimalNetwork`.
     """

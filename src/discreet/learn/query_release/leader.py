@@ -68,7 +68,7 @@ class PerturbedLeader(AnswersLearner):
     rounds: int | None = None
     samples: int = 100
     scale: float = SCALE
-    random_state: int | None = None
+    random_state: int = 0
 
     def __post_init__(self) -> None:
         if self.perturbation not in ("separator", "exponential"):

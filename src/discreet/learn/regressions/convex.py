@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...domain import Domain
 from ...errors import InputError
+from ...measurement import Measurements
 from ...privacy.budget import Budget
-from ...privacy.curator import Curator
 from ...privacy.queries.polytope import LinearLoss, Loss, Polytope, Problem
 from ...privacy.unit import PrivacyUnit
-from ..planned_sums import release_card
-from ..procedure import Plan
-from ..spins.learning import check_steps, selection_plan
-from ..spins.measuring import size_and_rest
-from .frank_wolfe import State, Variant, run, steps_for
+from ..cards import card_of
+from ..checks import check_plan
+from ..learner import Learner
+from ..procedure import Procedure, Whole
+from .descent import Descent, check_steps, state_of
+from .frank_wolfe import State, Variant, steps_for
 
 Array = NDArray[np.float64]
 ONE_PROBLEM = (Fraction(1), Fraction(1))
@@ -35,7 +36,7 @@ class ConvexWeights:
 
 
 @dataclass(frozen=True)
-class ConvexLearner:
+class ConvexLearner(Learner[ConvexWeights]):
     """Minimise the sum of a loss over the records within a polytope.
 
     Guarantee: that of the curator's budget, for rows and persons, add-remove and replace-one; each of the T − 1 steps
@@ -48,56 +49,41 @@ class ConvexLearner:
     variant: Variant = "tight"
     steps: int | None = None
 
+    refits: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         check_steps(self.variant, self.steps)
 
-    def plan(
+    def prepare(
         self,
         domain: Domain,
         unit: PrivacyUnit,
         budget: Budget,
+        public_size: int | None = None,
         approximate_size: float | None = None,
-        *,
-        size_is_public: bool = False,
-    ) -> Plan:
-        """What will be asked, before a row is read."""
-        self._problem(domain, self._start())  # refuses what does not fit
+    ) -> Procedure:
+        """Frank–Wolfe steps, after a noisy count where their number is not known."""
+        check_plan(domain, unit, budget)
+        whole = Whole(domain, unit, budget)
+        return self._descent(domain).procedure(self._method, whole, public_size, approximate_size)
 
-        def steps(size: float, rest: Budget) -> int:
-            return self._steps(size, rest)
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> ConvexWeights:
+        """The point where the steps ended."""
+        state = state_of(measurements)
+        return ConvexWeights(state.w[0], card_of(measurements, self._method, frank_wolfe_steps=state.steps))
 
-        what = f"a vertex of {len(self.polytope.vertices)}"
-        method = f"private Frank–Wolfe, {self.variant}"
-        size = approximate_size
-        return selection_plan(method, domain, unit, budget, size, size_is_public, self.steps, steps, what, self.variant)
+    @property
+    def _method(self) -> str:
+        return f"private Frank–Wolfe, {self.variant}"
 
-    def fit(self, curator: Curator, share: Budget | None = None) -> ConvexWeights:
-        """Frank–Wolfe steps with ``share`` (all that remains, by default)."""
-        budget = share or curator.remaining or curator.budget
-        start = self._start()
-        self._problem(curator.domain, start)
-        measured, steps = [], self.steps
-        if steps is None:
-            for_size, budget = size_and_rest(budget, size_is_public=curator.public_size is not None)
-            measured = [curator.size(for_size)]
-            steps = self._steps(float(measured[0].values), budget)
-
+    def _descent(self, domain: Domain) -> Descent:
         def problem(v: NDArray[np.int64], scale: float) -> Problem:
-            return self.loss.at(curator.domain, self.polytope, v, scale)
+            return self.loss.at(domain, self.polytope, v, scale)
 
-        state = run(curator, problem, start, steps, budget, self.variant)
-        method = f"private Frank–Wolfe, {self.variant}"
-        card = release_card(curator.statement(), measured, method=method, frank_wolfe_steps=steps)
-        return ConvexWeights(state.w[0], card)
-
-    def _start(self) -> State:
-        return State(self.polytope.start[None], 0, self.polytope.unit)
-
-    def _problem(self, domain: Domain, state: State) -> Problem:
-        problem = self.loss.at(domain, self.polytope, state.v, state.scale)
-        if problem.score(adaptive=True).groups != (len(self.polytope.vertices),):
+        start, vertices = State(self.polytope.start[None], 0, self.polytope.unit), len(self.polytope.vertices)
+        if problem(start.v, start.scale).score(adaptive=True).groups != (vertices,):
             raise InputError("the loss does not score the vertices of this polytope")
-        return problem
+        return Descent(problem, start, self.variant, self.steps, self._steps, f"a vertex of {vertices}")
 
     def _steps(self, size: float, budget: Budget) -> int:
         """[001] Lemma 3.3's T from Γ, L₁ and ‖C‖₁."""

@@ -13,9 +13,9 @@ from ...errors import InputError, counted
 from ...measurement import Measurement, Measurements
 from ...privacy.budget import Budget
 from ...privacy.requests import Asking
-from ..counting import counted_first, records_in
+from ..counting import counted_first, records_in, size_and_rest
 from ..planned import selecting
-from ..procedure import Found, Step, Whole
+from ..procedure import Found, Procedure, Step, Whole
 from .frank_wolfe import Problems, State, Variant, descend, selection_of
 
 NOTE = "Selections, not sums: their noise is on the scores inside."
@@ -29,6 +29,14 @@ def check_steps(variant: str, steps: int | None) -> None:
         raise InputError(f"steps must be a whole number of at least 1, got {steps!r}")
 
 
+def state_of(measurements: Measurements) -> State:
+    """Where a run of :class:`Descent` ended."""
+    state = measurements.found.get("state")
+    if not isinstance(state, State):
+        raise InputError("these measurements do not say where the steps of Frank–Wolfe ended; use fit(curator)")
+    return state
+
+
 @dataclass(frozen=True)
 class Descent:
     """Frank–Wolfe on some problems from a start, with ``steps`` noisy steps, or as many as ``choose`` makes of the
@@ -40,6 +48,21 @@ class Descent:
     steps: int | None
     choose: Callable[[float, Budget], int]
     what: str
+
+    def procedure(
+        self, method: str, whole: Whole, public_size: int | None, approximate_size: float | None
+    ) -> Procedure:
+        """The descent and nothing else, with a noisy count first where one is needed. A guess of the number of records
+        tells how many steps to expect."""
+        steps, given = self.prepared(whole, public_size)
+        notes = [NOTE]
+        if self.steps is None and public_size is None and approximate_size is not None:
+            expected = self.choose(max(approximate_size, 1.0), size_and_rest(whole.budget, public_size)[1])
+            notes.append(
+                f"The noisy number of records decides how many: {counted(expected, 'step')} at n ≈ "
+                f"{approximate_size:g}."
+            )
+        return Procedure(method, whole, steps, tuple(notes), approximate_size, given)
 
     def prepared(self, whole: Whole, public_size: int | None) -> tuple[tuple[Step, ...], tuple[Measurement, ...]]:
         """All there is to do with the whole budget, a noisy count first where one is needed; and what is given."""

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...domain import Domain
 from ...errors import InputError
+from ...measurement import Measurements
 from ...privacy.budget import Budget
-from ...privacy.curator import Curator
 from ...privacy.queries.value_gradients import ValueGradients
 from ...privacy.unit import PrivacyUnit
-from ..planned_sums import release_card
-from ..procedure import Plan
-from ..spins.learning import check_steps, selection_plan
-from ..spins.measuring import size_and_rest
-from .frank_wolfe import Variant, choose_steps, init, run
+from ..cards import card_of
+from ..checks import check_plan
+from ..learner import Learner
+from ..procedure import Procedure, Whole
+from .descent import Descent, check_steps, state_of
+from .frank_wolfe import Variant, choose_steps, init
 
 Array = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ class LogisticWeights:
 
 
 @dataclass(frozen=True)
-class LogisticLearner:
+class LogisticLearner(Learner[LogisticWeights]):
     """Logistic regression with ‖(w, intercept)‖₁ ≤ radius.
 
     ``values`` gives for each feature column the number of each code, in whole units of 1/``resolution``; ``labels`` −1,
@@ -53,58 +54,44 @@ class LogisticLearner:
     steps: int | None = None
     labels: Sequence[int] = (-1, 1)
 
+    refits: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         check_steps(self.variant, self.steps)
         if not 0 < self.radius < float("inf"):
             raise InputError(f"radius must be positive and finite, got {self.radius}")
 
-    def plan(
+    def prepare(
         self,
         domain: Domain,
         unit: PrivacyUnit,
         budget: Budget,
+        public_size: int | None = None,
         approximate_size: float | None = None,
-        *,
-        size_is_public: bool = False,
-    ) -> Plan:
-        """What will be asked, before a row is read."""
-        gradients = self._at_zero(domain)
+    ) -> Procedure:
+        """Frank–Wolfe steps, after a noisy count where their number is not known."""
+        check_plan(domain, unit, budget)
+        whole = Whole(domain, unit, budget)
+        return self._descent(domain, unit).procedure(self._method, whole, public_size, approximate_size)
 
-        def steps(size: float, rest: Budget) -> int:
-            return choose_steps(self.variant, self.radius, size, gradients, unit, rest)
-
-        what = f"a vertex of {2 * gradients.feature_count}"
-        size = approximate_size
-        return selection_plan(
-            self._method, domain, unit, budget, size, size_is_public, self.steps, steps, what, self.variant
-        )
-
-    def fit(self, curator: Curator, share: Budget | None = None) -> LogisticWeights:
-        """Frank–Wolfe steps with ``share`` (all that remains, by default)."""
-        budget = share or curator.remaining or curator.budget
-        gradients = self._at_zero(curator.domain)
-
-        def problem(v: NDArray[np.int64], scale: float) -> ValueGradients:
-            return self._gradients(curator.domain, v, scale)
-
-        measured, steps = [], self.steps
-        if steps is None:
-            for_size, budget = size_and_rest(budget, size_is_public=curator.public_size is not None)
-            measured = [curator.size(for_size)]
-            size = float(measured[0].values)
-            steps = choose_steps(self.variant, self.radius, size, gradients, curator.unit, budget)
-        state = run(curator, problem, init(1, gradients.feature_count, self.radius), steps, budget, self.variant)
-        card = release_card(
-            curator.statement(), measured, method=self._method, frank_wolfe_steps=steps, radius=self.radius
-        )
-        return LogisticWeights(gradients.feature_names[:-1], state.w[0, :-1], float(state.w[0, -1]), card)
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> LogisticWeights:
+        """The weights that the steps found."""
+        state = state_of(measurements)
+        card = card_of(measurements, self._method, frank_wolfe_steps=state.steps, radius=self.radius)
+        return LogisticWeights(tuple(self.values), state.w[0, :-1], float(state.w[0, -1]), card)
 
     @property
     def _method(self) -> str:
         return f"logistic regression by frank_wolfe, {self.variant}"
 
-    def _gradients(self, domain: Domain, v: NDArray[np.int64], scale: float) -> ValueGradients:
-        return ValueGradients(domain, self.target, self.values, self.resolution, v, scale, self.labels)
+    def _descent(self, domain: Domain, unit: PrivacyUnit) -> Descent:
+        def problem(v: NDArray[np.int64], scale: float) -> ValueGradients:
+            return ValueGradients(domain, self.target, self.values, self.resolution, v, scale, self.labels)
 
-    def _at_zero(self, domain: Domain) -> ValueGradients:
-        return self._gradients(domain, np.zeros((1, len(self.values) + 1), dtype=np.int64), 0.0)
+        start = init(1, len(self.values) + 1, self.radius)
+        zero = problem(start.v, 0.0)
+
+        def choose(records: float, share: Budget) -> int:
+            return choose_steps(self.variant, self.radius, records, zero, unit, share)
+
+        return Descent(problem, start, self.variant, self.steps, choose, f"a vertex of {2 * zero.feature_count}")

@@ -30,7 +30,7 @@ from ..checks import check_plan
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from ..spins.coefficients import check_bounds
-from .descent import NOTE, Descent, check_steps
+from .descent import Descent, check_steps, state_of
 from .frank_wolfe import State, Variant, choose_steps, init
 from .spins import DEFAULT_WIDTH
 
@@ -84,8 +84,8 @@ class PairwiseRegressions(Learner[PairwiseModel]):
         """Frank–Wolfe steps, after a noisy count where their number is not known."""
         check_plan(domain, unit, budget)
         whole = Whole(domain, unit, budget)
-        steps, given = self._descent(domain, unit).prepared(whole, public_size)
-        return Procedure(f"frank_wolfe, {self.variant}", whole, steps, (NOTE,), approximate_size, given)
+        method = f"frank_wolfe, {self.variant}"
+        return self._descent(domain, unit).procedure(method, whole, public_size, approximate_size)
 
     def _descent(self, domain: Domain, unit: PrivacyUnit) -> Descent:
         """Lines 1–6: the ball has radius 2λk, k the largest number of levels; with group vertices 2λ."""
@@ -111,7 +111,7 @@ class PairwiseRegressions(Learner[PairwiseModel]):
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> PairwiseModel:
         """The model that the regressions found make; post-processing."""
-        columns, state = domain or measurements.domain, measurements.found["state"]
+        columns, state = domain or measurements.domain, state_of(measurements)
         W, Theta = weights_of(columns, state)
         size = {pair: float(np.abs(table).max()) for pair, table in W.items()}
         kept = sorted((pair for pair in W if size[pair] >= self.min_weight / 2), key=lambda pair: -size[pair])

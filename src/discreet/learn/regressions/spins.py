@@ -33,7 +33,7 @@ from ..spins.coefficients import (
     order_in,
     spin_model,
 )
-from .descent import NOTE, Descent, check_steps
+from .descent import Descent, check_steps, state_of
 from .frank_wolfe import State, Variant, choose_steps, init
 
 DEFAULT_WIDTH = 2.0  # λ when none is given: wide enough for three couplings of ½ and a field
@@ -122,12 +122,11 @@ class SpinRegressions(Learner[SpinModel]):
         order = order_in(domain, self.order)
         whole = Whole(domain, unit, budget)
         descent = spin_descent(domain, unit, order, self.width, self.variant, self.steps)
-        steps, given = descent.prepared(whole, public_size)
-        return Procedure(self._method, whole, steps, (NOTE,), approximate_size, given)
+        return descent.procedure(self._method, whole, public_size, approximate_size)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> SpinModel:
         """The field that the regressions found make; post-processing."""
-        columns, state = domain or measurements.domain, measurements.found["state"]
+        columns, state = domain or measurements.domain, state_of(measurements)
         found = regression_coefficients(columns, features_of(columns, order_in(columns, self.order)), state)
         facts = {"frank_wolfe_steps": state.steps, "width": self.width or DEFAULT_WIDTH}
         card = card_of(measurements, self._method, **facts)

@@ -11,8 +11,6 @@ from ...errors import InputError
 from ...measurement import Measurement, Measurements
 
 _ALL_PAIRS, _PAIRS = "means and all pair sums", "means and sums of pairs"
-_STRATEGIES = {"all pairs": "all", "selected pairs": "selected"}
-_WITHOUT_EFFECT = ("variant", "steps", "release", "halves")  # of moments, which the first versions accepted
 _BINARY = {"parities": "order", "chosen parities": "again"}
 
 
@@ -39,17 +37,3 @@ def _about(m: Measurement, facts: Mapping[str, Any]) -> dict[str, Any]:
         if all(i < j < len(names) for i, j in found):
             return {"parities": [*([n] for n in names), *([names[i], names[j]] for i, j in found)]}
     raise InputError(f"{m.label[:80]!r} are not sums of the spins of these columns, as SpinField.measure gives them")
-
-
-def options_of_today(family: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of :class:`SpinField` for those of the former families ``"ising"`` and ``"binary"``."""
-    out = {key: value for key, value in options.items() if key not in _WITHOUT_EFFECT}
-    if family == "ising":
-        out["order"] = 2
-    if "max_edges" in out:
-        out["max_terms"] = out.pop("max_edges")
-    if "strategy" in out:
-        out["strategy"] = _STRATEGIES.get(out["strategy"], out["strategy"])
-    if family == "binary":
-        out.pop("width", None)  # of regressions only
-    return out

@@ -158,11 +158,11 @@ class Sparsitron:
             raise InputError(f"order must be a whole number of at least 2, got {self.order!r}")
 
     def candidates(self, domain: Domain) -> tuple[Clique, ...]:
+        check_binary(domain, "Sparsitron")
         return all_monomials(domain, self.order, least=2)
 
     def found(self, curator: Curator) -> tuple[Clique, ...]:
         domain = curator.domain
-        check_binary(domain, "Sparsitron")
         weights = self._weights(curator)
         monomials = [(), *all_monomials(domain, self.order - 1)]
         place = {I: at for at, I in enumerate(monomials)}

@@ -12,33 +12,34 @@ a round depends on what earlier rounds released, and on nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ...domain import Clique, Domain
-from ...errors import InputError
 from ...measurement import Measurement, Measurements
 from ...models.ising import check_binary
 from ...privacy.budget import Budget, PureDP
-from ...privacy.queries.parities import ParitySums, PartnerResiduals, all_monomials, measured_monomials
+from ...privacy.queries.parities import ParitySums, PartnerResiduals
 from ...privacy.requests import Asking, Measure, SelectEach
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
 from ..checks import as_measurements, check_plan
-from ..counting import counted_first, records_in
+from ..counting import counted_first
 from ..learner import Learner
 from ..planned import measuring, selecting
 from ..procedure import Found, Procedure, Step, Whole
-from ..spins.ising_fit import Pair, fit_support, sparse_of
-from ..spins.moments import SpinMoments
-from .result import StructureResult
+from ..spins.coefficients import check_bounds
+from ..spins.likelihood import fit_terms
+from ..spins.measuring import Sums, all_sums, chosen_sums
+from ..spins.moments import Moments
+from ..spins.support import standing_out
+from .result import StructureResult, check_columns
+from .stable_edges import StableEdges
 
 METHOD = "selected edges"
-ALL_SUMS = "means and all pair sums"
 MEANS_SHARE = 5
 ROUND_SHARES = (42, 25, 15, 8)  # out of 105, as the other two; what a round does not use is not spent
 SELECTING = 7  # tenths of a round; the rest measures
@@ -71,6 +72,8 @@ class SelectedEdges(Learner[StructureResult]):
         out of noise and sampling error passes.
     max_edges:
         A public bound on the number of edges.
+    random_state:
+        Of approximate maximum likelihood on wide graphs; noise that protects is never seeded.
     """
 
     min_weight: float | None = None
@@ -78,10 +81,8 @@ class SelectedEdges(Learner[StructureResult]):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if self.min_weight is not None and not 0 < self.min_weight < math.inf:
-            raise InputError(f"min_weight must be positive and finite, got {self.min_weight}")
-        if self.max_edges is not None and (type(self.max_edges) is not int or self.max_edges < 0):
-            raise InputError(f"max_edges must be a whole number of at least 0, got {self.max_edges!r}")
+        StableEdges(self.min_weight)  # the same bounds, the same errors
+        check_bounds(most=self.max_edges, most_name="max_edges")
 
     def prepare(
         self,
@@ -94,13 +95,12 @@ class SelectedEdges(Learner[StructureResult]):
         """A noisy count unless the size is public; then all pair sums at once, or means and rounds of selection."""
         check_plan(domain, unit, budget)
         check_binary(domain, "SelectedEdges")
-        if len(domain) < 2:
-            raise InputError(f"a graph needs at least two columns, there are {len(domain)}")
+        check_columns(domain)
         whole = Whole(domain, unit, budget)
         count, given, rest = counted_first(whole, public_size)
         if _measures_all(len(domain), rest):
-            everything = ParitySums(domain, all_monomials(domain, 2), label=ALL_SUMS)
-            steps = [whole.measure(ALL_SUMS, Measure(rest, everything))]
+            everything = all_sums(domain, 2)
+            steps = [whole.measure(everything.parts[0].label, Measure(rest, everything))]
         else:
             steps = self._steps(whole, rest)
         return Procedure(METHOD, whole, (*count, *steps), (), approximate_size, given)
@@ -108,8 +108,7 @@ class SelectedEdges(Learner[StructureResult]):
     def _steps(self, whole: Whole, rest: Budget) -> list[Step]:
         domain = whole.domain
         for_means, *rounds, last = rest.split([MEANS_SHARE, *ROUND_SHARES, LAST_SHARE])
-        means = ParitySums(domain, [(n,) for n in domain.names], label="means")
-        steps = [whole.measure("means", Measure(for_means, means))]
+        steps = [whole.measure("means", Measure(for_means, chosen_sums(domain, [])))]
         for number, share in enumerate(rounds, start=1):
             name = f"round {number}: a partner for each column, and their correlation"
             asks = partial(self._round, domain, share)
@@ -119,59 +118,63 @@ class SelectedEdges(Learner[StructureResult]):
 
     def _round(self, domain: Domain, share: Budget, released: Measurements) -> Asking[Found]:
         """Every column that is still looking selects a partner; new pairs are measured; who was disappointed stops."""
-        moments = _moments(domain, released)
-        p, known = moments.p, set(moments.measured_pairs())
-        looking: list[int] = released.found.get("looking", list(range(p)))
+        moments, p = _moments(released), len(domain)
+        known = set(moments.joint)
+        looking: list[str] = released.found.get("looking", list(domain.names))
         if not looking or len(known) == p * (p - 1) // 2:
             return {"looking": []}
         choosing, summing = share.split([SELECTING, 10 - SELECTING])
+        means, _, variance, _ = moments.matrices
         # Means that are all noise would send the search after products of noise.
-        means = np.where(np.abs(moments.single) > 3 * np.sqrt(moments.single_variance), moments.single, 0.0)
-        score = PartnerResiduals(domain, moments.records * np.outer(means, means), sorted(known), looking)
-        chosen: dict[int, Pair] = {}
-        for i, selection in zip(looking, (yield SelectEach(choosing, score)), strict=True):
-            j = selection.indices[0] + (selection.indices[0] >= i)
-            chosen[i] = (min(i, j), max(i, j))
-        new = sorted({*chosen.values()} - known)
+        means = np.where(np.abs(means) > 3 * np.sqrt(variance), means, 0.0)
+        there, active = [(domain.index(a), domain.index(b)) for a, b in known], [*map(domain.index, looking)]
+        score = PartnerResiduals(domain, moments.records * np.outer(means, means), there, active)
+        chosen: dict[str, Clique] = {}
+        for name, selection in zip(looking, (yield SelectEach(choosing, score)), strict=True):
+            others = [n for n in domain.names if n != name]
+            chosen[name] = domain.clique((name, others[selection.indices[0]]))
+        new = {*chosen.values()} - known
         if new:
             measured = yield Measure(summing, _pairs_only(domain, new))
-            moments = _moments(domain, (*released, *measured))
-        return {"looking": [i for i in looking if self._passes(moments, chosen[i], 0.7)]}
+            moments = _moments([*released, *measured])
+        return {"looking": [name for name in looking if self._passes(moments, chosen[name], 0.7)]}
 
     def _again(self, domain: Domain, share: Budget, released: Measurements) -> Asking[None]:
-        moments = _moments(domain, released)
-        pairs = [pair for pair in moments.measured_pairs() if self._passes(moments, pair, 0.5)]
+        pairs = self._passing(_moments(released), 0.5)
         if pairs:
             yield Measure(share, _pairs_only(domain, pairs))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> StructureResult:
         """Maximum likelihood on the pairs that pass, and those couplings that pass then; post-processing only."""
         measured = as_measurements(measurements)
-        domain = domain or measured.domain
-        moments = _moments(domain, measured)
-        passing = [pair for pair in moments.measured_pairs() if self._passes(moments, pair, 0.7)]
-        fit = fit_support(domain, moments, passing, self.random_state)
-        kept = sparse_of(fit, moments, passing, most=self.max_edges, least=self.min_weight or 0.0)
-        names = domain.names
-        evidence: dict[Clique, Any] = {(names[i], names[j]): {"noisy_coupling": float(fit.A[i, j])} for i, j in kept}
-        return StructureResult(names, METHOD, tuple(evidence), evidence, card=card_of(measured, METHOD))
+        moments = _moments(measured)
+        fit = fit_terms(moments.only(self._passing(moments, 0.7)), None, self.random_state)
+        kept, couplings = standing_out(fit, self.max_edges, self.min_weight or 0.0), fit.coefficients
+        evidence = {I: {"noisy_coupling": couplings[I]} for I in kept}
+        columns = (domain or measured.domain).names
+        return StructureResult(columns, METHOD, tuple(kept), evidence, card=card_of(measured, METHOD))
 
-    def _passes(self, moments: SpinMoments, pair: Pair, part: float) -> bool:
+    def _passing(self, moments: Moments, part: float) -> list[Clique]:
+        return [I for I in _in_order(moments.domain, moments.joint) if self._passes(moments, I, part)]
+
+    def _passes(self, moments: Moments, pair: Clique, part: float) -> bool:
         """Whether a measured pair may have an edge: by ``part`` of what η causes, or of what stands out of noise."""
-        i, j = pair
-        covariance = abs(float(moments.double[i, j] - moments.single[i] * moments.single[j]))
+        (one, other, both), (_, _, variance) = moments.at([pair[:1], pair[1:], pair])
+        covariance = abs(float(both - one * other))
         if self.min_weight is not None:
             return covariance >= part / 1.4 * math.tanh(self.min_weight)  # 0.7: half of what η causes
         cut = math.sqrt(2 * math.log(max(moments.p, 2) ** 2))
-        return covariance >= part * cut * math.sqrt(float(moments.double_variance[i, j]) + 1 / moments.records)
+        return covariance >= part * cut * math.sqrt(float(variance) + 1 / moments.records)
 
 
-def _moments(domain: Domain, released: Iterable[Measurement]) -> SpinMoments:
+def _moments(released: Iterable[Measurement]) -> Moments:
     """Means and pair correlations from all sums so far."""
-    known = Measurements(released)
-    return SpinMoments.of(domain, records_in(known), [(measured_monomials(m), m) for m in known if m.clique is None])
+    return Sums.among(Measurements(released)).moments
 
 
-def _pairs_only(domain: Domain, pairs: Sequence[Pair]) -> ParitySums:
-    names = domain.names
-    return ParitySums(domain, [(names[i], names[j]) for i, j in pairs], label="chosen pair correlations")
+def _in_order(domain: Domain, pairs: Iterable[Clique]) -> list[Clique]:
+    return sorted(pairs, key=lambda pair: [domain.index(name) for name in pair])
+
+
+def _pairs_only(domain: Domain, pairs: Iterable[Clique]) -> ParitySums:
+    return ParitySums(domain, _in_order(domain, pairs), label="chosen pair correlations")

@@ -28,7 +28,7 @@ from ..checks import check_plan
 from ..counting import records_in
 from ..learner import Learner
 from ..procedure import Found, Procedure, Whole
-from .result import StructureResult, graph_found, maximal, refusal, result_of, tested
+from .result import StructureResult, check_columns, graph_found, maximal, refusal, result_of, tested
 
 TestKind = Literal["auto", "correlation", "conditional"]
 COUNT_SHARE = Fraction(1, 20)  # of ε, for the number of records when the threshold has to follow from it
@@ -134,8 +134,7 @@ class StableEdges(Learner[StructureResult]):
             raise BudgetError(
                 f"stable edges need a whole (ε, δ) budget, there is {budget}; under pure DP or zCDP use SelectedEdges"
             )
-        if len(domain) < 2:
-            raise InputError(f"a graph needs at least two columns, there are {len(domain)}")
+        check_columns(domain)
         if max(domain.shape) > 2 and self.order > 2:
             raise InputError("interactions of more than two columns are for columns with two levels each")
         if max(domain.shape) > 2 and self.test != "correlation":

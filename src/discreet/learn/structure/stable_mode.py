@@ -31,7 +31,7 @@ from ..checks import check_plan
 from ..learner import Learner
 from ..procedure import Found, Procedure, Whole
 from .base_learners import BaseLearner, SparseLogistic, Sparsitron, as_word
-from .result import STABILITY, StructureResult, graph_found, nothing_found, refusal, result_of, tested
+from .result import STABILITY, StructureResult, check_columns, graph_found, nothing_found, refusal, result_of, tested
 
 Base = Literal["logistic", "sparsitron"]
 How = Literal["histogram", "propose-test-release", "each edge"]
@@ -126,8 +126,7 @@ class StableMode(Learner[StructureResult]):
     def _check(self, domain: Domain, budget: Budget) -> ApproxDP:
         if not isinstance(budget, ApproxDP):
             raise BudgetError(f"stable mode needs a whole (ε, δ) budget, and there is {budget}")
-        if len(domain) < 2:
-            raise InputError(f"a graph needs at least two columns, there are {len(domain)}")
+        check_columns(domain)
         return budget
 
 

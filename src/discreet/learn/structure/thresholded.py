@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...measurement import Measurements
-from ...models.binary import BinaryMRF
-from ...models.ising import IsingModel
 from ...models.pairwise import PairwiseModel
 from ...privacy.budget import Budget
 from ...privacy.unit import PrivacyUnit
@@ -20,8 +18,10 @@ from ..procedure import Procedure
 from ..regressions.frank_wolfe import Variant
 from ..regressions.pairwise import PairwiseRegressions
 from ..regressions.spins import SpinRegressions
+from ..spins.coefficients import coefficients_of
 from ..spins.field import SpinField
 from .result import StructureResult, maximal
+from .stable_edges import StableEdges
 
 METHOD = "thresholded parameters"
 
@@ -49,7 +49,8 @@ class ThresholdedParameters(Learner[StructureResult]):
     order: int = 2
 
     def __post_init__(self) -> None:
-        self._spins()  # the same bounds, the same errors
+        StableEdges(order=self.order)  # the same bounds, the same errors
+        self._spins()
 
     def prepare(
         self,
@@ -69,14 +70,12 @@ class ThresholdedParameters(Learner[StructureResult]):
         domain = domain or measurements.domain
         model = self._learner(domain).estimate(measurements, domain)
         found: dict[Clique, Any]
-        if isinstance(model, BinaryMRF):
-            large = [I for I, h in model.coefficients.items() if len(I) > 1 and abs(h) > self.min_weight / 2]
-            found = {I: {"noisy_coefficient": float(model.coefficients[I])} for I in maximal(large)}
-        elif isinstance(model, PairwiseModel):
+        if isinstance(model, PairwiseModel):
             found = {(a, b): {"noisy_weight": float(abs(model.weights(a, b)).max())} for a, b in model.edges}
         else:
-            assert isinstance(model, IsingModel)
-            found = {pair: {"noisy_coupling": float(a)} for pair, a in model.edge_strength().items()}
+            h = coefficients_of(model)
+            large = [I for I, value in h.items() if len(I) > 1 and abs(value) > self.min_weight / 2]
+            found = {I: {"noisy_coupling": float(h[I])} for I in maximal(large)}
         card = model.card or {}
         method = f"{METHOD}, {card.get('method', '')}"
         return StructureResult(domain.names, method, tuple(found), found, card={**card, "method": method})
@@ -110,10 +109,5 @@ class ThresholdedRegressions(ThresholdedParameters):
         return SpinRegressions(self.order, self.width, self.variant, self.steps, self.max_edges, self.min_weight)
 
     def _levels(self) -> Learner[Any]:
-        return PairwiseRegressions(
-            width=self.width,
-            variant=self.variant,
-            steps=self.steps,
-            max_edges=self.max_edges,
-            min_weight=self.min_weight,
-        )
+        bounds = self.max_edges, self.min_weight
+        return PairwiseRegressions(self.width, self.variant, self.steps, "coordinate", *bounds)

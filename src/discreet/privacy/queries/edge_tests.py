@@ -33,7 +33,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...domain import Clique, Domain
+from ...domain import Attribute, Clique, Domain
 from ...encoding import Codes
 from ...errors import InputError
 from ...tables.base import IntArray
@@ -41,7 +41,7 @@ from ..levels import GRID, level_of, moved_by, scatter
 from ..query import Marginals, Part, Query
 from ..stability import Ask, StabilityTest
 from ..unit import PrivacyUnit, Relation, Sensitivity
-from .parities import CHUNK, ParitySums, products, signs
+from .parities import CHUNK, ParitySums, products, require_two_levels, signs
 from .two_columns import SpinSums, levels_given_two
 
 # Tenths of τ for dependence given other columns. Chosen on the exact distributions of 3-regular graphs of 8 to 14
@@ -70,6 +70,10 @@ class CorrelationTest(StabilityTest):
         self.query = ParitySums(domain, [*self.sets, ()])
         self.threshold = grid_threshold(threshold)
 
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        return self.query.attributes
+
     def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
         sums = ask(self.query)
         total, n = sums[0][:-1], sums[0][-1]
@@ -88,11 +92,9 @@ class TripleSums(Query):
     """
 
     def __init__(self, domain: Domain) -> None:
-        self.domain = domain
+        super().__init__(domain)
         self._pairs = list(combinations(domain.names, 2))
-        for a in domain.attributes:
-            if a.size != 2:
-                raise InputError(f"this test is for columns with two levels, but {a.name!r} has {a.size}")
+        require_two_levels(domain, domain.names, "this test is for")
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -139,6 +141,10 @@ class SpinTest(StabilityTest):
         self.kind = kind
         self.two = kind == "combined" and len(domain) <= MOST_FOR_TWO
         self.enough = enough
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        return self.query.attributes
 
     def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
         sums = ask(self.query)
@@ -210,6 +216,10 @@ class DependenceTest(StabilityTest):
         self.triples = tuple(combinations(domain.names, 3)) if conditional else ()
         # Every pair is in a triple when there are three columns or more; counting both is simpler than adding up.
         self.query = Marginals(domain, [*self.pairs, *self.triples])
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        return self.query.attributes
 
     def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
         sums = ask(self.query)

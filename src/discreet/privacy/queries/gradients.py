@@ -29,7 +29,7 @@ from ...errors import InputError
 from ...tables.base import IntArray
 from ..query import GroupedScore, Part, Query
 from ..unit import PrivacyUnit, Relation, Sensitivity
-from .parities import products, signs
+from .parities import products, require_two_levels, signs
 
 UNITS = 1024  # of the table of σ: rounding a term by 1/2048 is far below its sampling error
 ROWS = 1 << 12  # of one product, which then stays in a cache
@@ -48,7 +48,7 @@ class LogisticGradients(Query):
     largest_feature = 1  # in units of the features' own grid
 
     def __init__(self, domain: Domain, v: IntArray, scale: float) -> None:
-        self.domain = domain
+        super().__init__(domain)
         self._stand(v, scale)
 
     def at(self, v: IntArray) -> Self:
@@ -179,6 +179,7 @@ class SpinGradients(LogisticGradients):
     """A regression for each binary column on monomials of the others ([001] Lemmas 3.7 and 4.1)."""
 
     def __init__(self, domain: Domain, monomials: Iterable[Clique], v: IntArray, scale: float) -> None:
+        require_two_levels(domain, domain.names, "these regressions are of")
         self.monomials = tuple(domain.clique(I) for I in monomials)
         self._domain = domain
         super().__init__(domain, v, scale)

@@ -48,6 +48,13 @@ def measured_monomials(measurement: Measurement) -> tuple[Clique, ...]:
     return found
 
 
+def require_two_levels(domain: Domain, names: Iterable[str], what: str) -> None:
+    """A third level would count as 3 where 1 is declared."""
+    for name in names:
+        if domain[name].size != 2:
+            raise InputError(f"{what} columns with two levels, but {name!r} has {domain[name].size}")
+
+
 class ParitySums(Query):
     """Σ over records of Π_{i∈I} z_i for each monomial I; code 0 is z = −1, code 1 is z = +1. I = () counts records.
 
@@ -59,15 +66,13 @@ class ParitySums(Query):
     """
 
     def __init__(self, domain: Domain, monomials: Iterable[Iterable[str]], *, label: str = "parities") -> None:
-        self.domain = domain
+        super().__init__(domain)
         self.monomials: tuple[Clique, ...] = tuple(domain.clique(I) for I in monomials)
         if len(set(self.monomials)) != len(self.monomials):
             twice = next(I for I in self.monomials if self.monomials.count(I) > 1)
             raise InputError(f"the parity of {twice} is asked for twice; once is enough")
         used = {name for I in self.monomials for name in I}
-        for name in used:
-            if domain[name].size != 2:
-                raise InputError(f"parities are of columns with two levels, but {name!r} has {domain[name].size}")
+        require_two_levels(domain, used, "parities are of")
         # The number of records needs a column too, to be counted row by row.
         self._columns = domain.clique(used) or domain.names[:1]
         self._label = label

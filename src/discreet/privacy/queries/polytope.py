@@ -235,6 +235,7 @@ class _CellSums(Query):
     """Σ over records of the score of each vertex, by the contingency table of the loss's columns."""
 
     def __init__(self, problem: _CellProblem) -> None:
+        super().__init__(problem.domain)
         loss, domain, polytope = problem.loss, problem.domain, problem.polytope
         self._clique: Clique = domain.clique(loss.columns)
         shape = tuple(domain[name].size for name in self._clique)

@@ -1,4 +1,4 @@
-"""Learning by recipe, with everything that goes into a release, through record and replay on neighbours."""
+"""Learning by specification, with everything that goes into a release, through record and replay on neighbours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import PrivacyUnit
-from discreet.spec import Recipe, default_recipe, learn
+from discreet.spec import Spec, resolve
 
 COLUMNS = (Attribute.categorical("a", 2), Attribute.categorical("b", 3), Attribute.categorical("c", 2))
 PLAIN = Domain(COLUMNS)
@@ -25,28 +25,28 @@ UNITS = {
     "row, replace-one": PrivacyUnit(relation="replace-one"),
     "person, add-remove": PrivacyUnit("person", max_rows=2),
 }
-RECIPES = {
-    "default": default_recipe(PLAIN),
-    "optimal": Recipe("network", "optimal", {"graph": {"b": ["a"], "c": ["b"]}}),
-    "two stages": Recipe("network", "two_stage", {"graph": {"b": ["a"], "c": ["b"]}}),
-    "field searched": Recipe("field", "searched"),
-    "field": Recipe("field", "noise_aware", {"cliques": [["a", "b"], ["c"]]}),
-    "pairwise": Recipe("pairwise", "moments"),
+SPECS = {
+    "default": resolve(PLAIN),
+    "optimal": Spec("network", "optimal", {"graph": {"b": ["a"], "c": ["b"]}}),
+    "two stages": Spec("network", "two_stage", {"graph": {"b": ["a"], "c": ["b"]}}),
+    "field searched": Spec("field", "searched"),
+    "field": Spec("field", "noise_aware", {"cliques": [["a", "b"], ["c"]]}),
+    "pairwise": Spec("field", "pairwise"),
 }
 
 
-def release(curator: Curator, recipe: Recipe) -> Any:
-    """All that goes into a release file: model, card, sums and recipes; with a public total besides."""
-    learned = learn(recipe, curator, [Measurement.public(curator.domain, ["a"], [2, 2])])
+def release(curator: Curator, spec: Spec) -> Any:
+    """All that goes into a release file: model, card, sums and specification; with a public total besides."""
+    learned = spec.learn(curator, [Measurement.public(curator.domain, ["a"], [2, 2])])
     sums = learned.measurements
     return learned.model, learned.again, [] if sums is None else [m.counts for m in sums], sums and sums.release
 
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("domain", [PLAIN, RULED], ids=["plain", "structural zeros"])
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", SPECS)
 def test_nothing_depends_on_rows_but_through_noise(name: str, domain: Domain, unit: str) -> None:
-    algorithm = partial(release, recipe=RECIPES[name])
+    algorithm = partial(release, spec=SPECS[name])
     found = audit_replay(algorithm, domain, UNITS[unit], PureDP(1), count=12)
     assert failures(found) == []
 
@@ -54,17 +54,17 @@ def test_nothing_depends_on_rows_but_through_noise(name: str, domain: Domain, un
 @pytest.mark.parametrize("name", ["default", "field searched"])
 def test_other_budgets(name: str) -> None:
     budget: Budget = ApproxDP(1, 1e-6)
-    found = audit_replay(partial(release, recipe=RECIPES[name]), PLAIN, PrivacyUnit(), budget, count=12)
+    found = audit_replay(partial(release, spec=SPECS[name]), PLAIN, PrivacyUnit(), budget, count=12)
     assert failures(found) == []
 
 
 def _size_in_the_card(curator: Curator) -> Any:
-    learned = learn(RECIPES["optimal"], curator)
+    learned = SPECS["optimal"].learn(curator)
     return learned.model.with_card({"records": int(curator._rows.sum(Marginals(PLAIN, [()]))[0])})
 
 
 def _remembers_exact_sums(curator: Curator) -> Any:
-    learned = learn(RECIPES["optimal"], curator)
+    learned = SPECS["optimal"].learn(curator)
     return learned.model, [t.tolist() for t in curator._rows.sum(Marginals(PLAIN, [("a", "b")]))]
 
 

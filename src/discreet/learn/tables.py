@@ -1,0 +1,79 @@
+"""Tables for their own sake: the smallest learner. What it learns is the noisy tables themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..domain import Domain
+from ..errors import BudgetError, InputError, counted
+from ..measurement import Measurements
+from ..privacy.budget import Amount, Budget, exact
+from ..privacy.calibration import NoiseChoice
+from ..privacy.query import Marginals
+from ..privacy.requests import Measure
+from ..privacy.unit import PrivacyUnit
+from .checks import as_measurements, check_noise, check_plan
+from .fields.learner import as_cliques
+from .learner import Learner
+from .procedure import Procedure, Whole
+from .zeros import without_impossible
+
+METHOD = "tables"
+
+
+@dataclass(frozen=True)
+class Tables(Learner[Measurements]):
+    """Release contingency tables.
+
+    Parameters
+    ----------
+    cliques:
+        The columns of each table.
+    noise:
+        ``"laplace"``, ``"gaussian"`` or ``"auto"``: the one with less error for the budget.
+    weights:
+        How the budget is divided over the tables; equally by default.
+    """
+
+    cliques: Iterable[Iterable[str]]
+    noise: NoiseChoice = "auto"
+    weights: Sequence[Amount] | None = None
+
+    def __post_init__(self) -> None:
+        cliques = as_cliques(self.cliques)
+        object.__setattr__(self, "cliques", cliques)
+        check_noise(self.noise)
+        if self.weights is None:
+            return
+        said = ",".join(map(str, self.weights))
+        if len(self.weights) != len(cliques):
+            number = counted(len(self.weights), "number")
+            raise InputError(f"weights {said}: {number} for {counted(len(cliques), 'table')}; give one for each")
+        try:
+            least = min(exact(weight, "a weight") for weight in self.weights)
+        except BudgetError as error:
+            raise InputError(f"weights {said}: {error}") from None
+        if least < 0:
+            raise InputError(f"weights {said}: weights are positive numbers")
+        if least == 0:
+            raise InputError(f"weights {said}: a table with weight zero would be all noise; leave the table out")
+
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """One step: all tables. Guarantee: the budget, by composition over the tables."""
+        check_plan(domain, unit, budget)
+        whole = Whole(domain, unit, budget)
+        request = Measure(budget, Marginals(domain, self.cliques), self.noise, self.weights)
+        return Procedure(METHOD, whole, (whole.measure(METHOD, request),), (), approximate_size)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Measurements:
+        """The same tables, with zeros where the schema says that no record can be."""
+        measured = as_measurements(measurements)
+        return without_impossible(measured, domain or measured.domain)
