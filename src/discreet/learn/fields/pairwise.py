@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...count_table import CountTable
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...graph import DEFAULT_MEMORY_LIMIT
@@ -174,17 +175,14 @@ class PairTables:
 
     def margin(self, clique: Clique) -> Array:
         """Relative frequencies of a pair or a column, as near as a distribution."""
-        home = self._home(clique)
-        away = tuple(i for i, name in enumerate(home) if name not in clique)
-        return project_table(self.tables[home][0].sum(axis=away) / self.records)
+        return project_table(self._table(clique).values / self.records)
 
     def variance(self, clique: Clique) -> float:
         """Of a cell of that margin, in records squared."""
-        home = self._home(clique)
-        return self.tables[home][1] * self.domain.size(home) / self.domain.size(clique)
+        return self._table(clique).variance
 
-    def _home(self, clique: Clique) -> Clique:
-        return next(c for c in self.tables if set(clique) <= set(c))
+    def _table(self, clique: Clique) -> CountTable:
+        return next(t for t in self.tables.values() if t.holds(clique)).onto(clique)
 
     def edges(self, most: int | None, least: float, *, generous: bool = False) -> list[Pair]:
         """Pairs whose partial correlations stand out (generously: that may); all pairs, if most do."""
@@ -211,7 +209,7 @@ class PairTables:
         for a, b in self.pairs:
             if (a, b) in fit.edges:
                 continue
-            table, variance = self.tables[a, b]
+            table, variance = self.tables[a, b].values, self.tables[a, b].variance
             says = np.zeros(table.shape)
             np.add.at(says, (codes[:, self.domain.index(a)], codes[:, self.domain.index(b)]), 1 / _RECORDS)
             A, B = contrasts(table.shape[0]), contrasts(table.shape[1])
@@ -234,7 +232,7 @@ class PairTables:
             B, q = bases[name], means[name]
             C[place[name], place[name]] = B.T @ (np.diag(q) - np.outer(q, q)) @ B
         for a, b in self.pairs:
-            table, variance = self.tables[a, b]
+            table, variance = self.tables[a, b].values, self.tables[a, b].variance
             block = bases[a].T @ (table / n - np.outer(means[a], means[b])) @ bases[b]
             C[place[a], place[b]], C[place[b], place[a]] = block, block.T
             noise[place[a], place[b]] = noise[place[b], place[a]] = variance / n**2
@@ -254,7 +252,7 @@ class PairTables:
 
 
 def _cut(freedom: Array, x: float) -> Array:
-    return freedom + 2 * np.sqrt(freedom * x) + 2 * x
+    return np.asarray(freedom + 2 * np.sqrt(freedom * x) + 2 * x)
 
 
 def _pairs(domain: Domain) -> list[Pair]:
