@@ -1,0 +1,132 @@
+"""Which tables to measure next: decided from released numbers and public sizes alone.
+
+A table t that is measured with noise of mean size s_t in each of its c_t cells is wrong by c_t·s_t records in L1. A
+model that does without it is wrong by e_t, its distance from the records, of which a noisy value was bought. With a
+share of the budget for a batch of tables, divided for the least sum of errors (:mod:`discreet.learn.shares`), the whole
+batch costs
+
+    (Σ y_t)^{3/2}·Δ/μ,  y_t = (w_t c_t √(2/π))^{2/3}     for Gaussian noise with μ² for the batch,
+    (Σ y_t)²·Δ/ε,       y_t = (w_t c_t)^{1/2}            for Laplace noise with ε for the batch,
+
+w_t a weight. So we go through the candidates by w_t e_t / y_t and take what makes Σ w_t e_t less this cost larger, as
+long as the junction tree of all measured tables stays small enough [the rule is that of SWIFT (Google's dpsynth, 2026)
+but for the weights of single columns and the distances from the current model].
+
+A single column counts for more than itself: its error is in every pair that it is part of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...domain import Clique, Domain
+from ...graph import maximal_cliques, triangulate
+from ...privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP
+from ...privacy.query import Marginals
+from ...privacy.requests import Measure
+from ...privacy.unit import PrivacyUnit
+
+COLUMN_WEIGHT = 0.3
+"""A column counts for so many times the number of other columns. Set on the sets named in :mod:`.mirror`."""
+_PRECISION = 10**9
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What tables cost under a share, in records of expected error; see the module's text."""
+
+    domain: Domain
+    unit: PrivacyUnit
+    share: Budget
+
+    @property
+    def is_pure(self) -> bool:
+        return isinstance(self.share, PureDP)
+
+    def weight(self, clique: Clique) -> float:
+        return max(1.0, COLUMN_WEIGHT * (len(self.domain) - 1)) if len(clique) == 1 else 1.0
+
+    def part(self, clique: Clique) -> float:
+        """y_t: the table's part of a share is in proportion to it."""
+        cells = self.weight(clique) * self.domain.size(clique)
+        return math.sqrt(cells) if self.is_pure else (cells * math.sqrt(2 / math.pi)) ** (2 / 3)
+
+    def cost(self, parts: float) -> float:
+        """Expected error of a batch whose y_t add up to ``parts``."""
+        (moved,) = Marginals(self.domain, [self.domain.names[:1]]).sensitivity(self.unit)
+        if isinstance(self.share, PureDP):
+            return parts**2 * moved.l1 / float(self.share.epsilon)
+        return parts**1.5 * math.sqrt(moved.l2_squared / _mu_squared(self.share))
+
+    def request(self, cliques: Sequence[Clique]) -> Measure:
+        """The tables, with the shares for which the sum of their errors is least."""
+        parts = [self.part(c) for c in cliques]
+        weights = [max(1, round(_PRECISION * y / max(parts))) for y in parts]
+        noise = "laplace" if self.is_pure else "gaussian"
+        return Measure(self.share, Marginals(self.domain, cliques), noise, weights)  # type: ignore[arg-type]
+
+
+def _mu_squared(share: Budget) -> float:
+    if isinstance(share, GaussianDP):
+        return float(share.mu_squared)
+    rho = share.to_zcdp().rho if isinstance(share, ApproxDP) else share.rho if isinstance(share, ZCDP) else None
+    assert rho is not None
+    return 2 * float(rho)
+
+
+class Tree:
+    """The tables measured so far, and the junction tree that a model on them needs."""
+
+    def __init__(self, domain: Domain, cliques: Iterable[Clique], most_cells: int) -> None:
+        self.domain, self.most_cells = domain, most_cells
+        self.cliques = maximal_cliques(tuple(dict.fromkeys(cliques)))
+
+    def takes(self, clique: Clique) -> bool:
+        """Add a table if the tree stays small enough, and say whether."""
+        wanted = set(clique)
+        if any(wanted <= set(c) for c in self.cliques):
+            return True
+        if self.domain.size(clique) > self.most_cells:
+            return False
+        wider = maximal_cliques((*self.cliques, clique))
+        if triangulate(self.domain, wider, tries=1).forecast().total_cells > self.most_cells:
+            return False
+        self.cliques = wider
+        return True
+
+
+def spanning_tree(prices: Prices, distances: Mapping[Clique, float]) -> list[Clique]:
+    """The pairs of a tree with the largest distances, those left out that noise would outweigh."""
+    names = prices.domain.names
+    home = {name: name for name in names}
+
+    def root(name: str) -> str:
+        while home[name] != name:
+            name = home[name]
+        return name
+
+    out: list[Clique] = []
+    # A table of a tree gets one part of the share in so many.
+    dearer = len(names) - 1 if prices.is_pure else math.sqrt(len(names) - 1)
+    for pair in sorted(distances, key=lambda c: (-distances[c], c)):
+        a, b = root(pair[0]), root(pair[1])
+        if a != b and distances[pair] > prices.cost(prices.part(pair)) * dearer:
+            home[a] = b
+            out.append(pair)
+    return out
+
+
+def batch(prices: Prices, tree: Tree, distances: Mapping[Clique, float]) -> list[Clique]:
+    """The tables that are worth their noise; see the module's text."""
+    gains = {c: prices.weight(c) * e for c, e in distances.items() if e > 0}
+    parts = {c: prices.part(c) for c in gains}
+    out: list[Clique] = []
+    gained = paid = best = 0.0
+    for clique in sorted(gains, key=lambda c: (-gains[c] / parts[c], c)):
+        value = gained + gains[clique] - prices.cost(paid + parts[clique])
+        if value > best and tree.takes(clique):
+            out.append(clique)
+            gained, paid, best = gained + gains[clique], paid + parts[clique], value
+    return out
