@@ -26,7 +26,7 @@ from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.models import generators
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.uncertainty import coverage, noise_intervals
+from discreet.release.uncertainty import coverage, noise_intervals
 
 Row = dict[str, Any]
 Results = list[dict[str, float]]
@@ -146,15 +146,17 @@ def rows(setting: Setting, results: Results, *, compare_only: bool = False) -> I
     if not compare_only:
         yield made("KL", ours, setting.target, mean(results, "non-private"), "non-private", **facts)
         worst = max(r["noise_aware"] / r["uniform"] for r in results)
-        yield made("KL by uniform, worst run", worst, 1.05, 1.0, "uniform", **facts)
+        yield made("KL divided by uniform's, worst run", worst, 1.05, 1.0, "uniform", **facts)
         for name in ("naive", "naive, λ=1/N", "naive, λ=100/N", "cgm", "random"):
             if name in names:
                 yield made("KL", mean(results, name), None, ours, "noise_aware", method=name)
     if "naive, best λ" in names:
         best = mean(results, "naive, best λ")
-        yield made("KL by naive with the best λ", ours / best, 1.1, best, "an oracle's λ", **facts)
+        yield made("KL divided by that of naive with the best λ", ours / best, 1.1, best, "an oracle's λ", **facts)
     if "mbi" in names:
-        yield made("KL by mbi", ours / mean(results, "mbi"), 1.0, mean(results, "mbi"), "mbi 2.0", **facts)
+        yield made(
+            "KL divided by that of mbi", ours / mean(results, "mbi"), 1.0, mean(results, "mbi"), "mbi 2.0", **facts
+        )
         # What was asked for; on smaller tables of the third-order chain both take a fraction of a second.
         limit = (
             1.0
@@ -164,12 +166,14 @@ def rows(setting: Setting, results: Results, *, compare_only: bool = False) -> I
             else None
         )
         ratio = mean(results, "noise_aware seconds") / mean(results, "mbi seconds")
-        yield made("time by mbi, compiled", ratio, limit, mean(results, "mbi seconds"), "mbi seconds")
+        yield made("time divided by that of mbi, compiled", ratio, limit, mean(results, "mbi seconds"), "mbi seconds")
     if not compare_only:
         for name, limit in (("naive", 2.5), ("naive, λ=1/N", None)):
             if name in names:
                 ratio = statistics.median(r["noise_aware seconds"] / r[f"{name} seconds"] for r in results)
-                yield made(f"time by {name}", ratio, limit, mean(results, f"{name} seconds"), "its seconds")
+                yield made(
+                    f"time divided by that of {name}", ratio, limit, mean(results, f"{name} seconds"), "its seconds"
+                )
 
 
 def by_mbi_in_all(name: str, groups: list[Results]) -> Iterator[Row]:
@@ -213,7 +217,7 @@ def gaussian(kept: Checkpoint, seed: int, populations: int) -> Iterator[Row]:
 
         numbers = [1000 * (seed + 70) + p for p in range(populations)]
         ratios = [kept.get(f"gaussian, {setting}, {n}", lambda n=n: ratio(n)) for n in numbers]
-        yield row("KL with δ = 1e-6 by pure", str(setting), statistics.fmean(ratios), reference=1.0,
+        yield row("KL with δ = 1e-6 divided by pure", str(setting), statistics.fmean(ratios), reference=1.0,
                   reference_name="pure DP", runs=populations)  # fmt: skip
 
 
@@ -235,8 +239,8 @@ def shares(kept: Checkpoint, seed: int, runs: int) -> Iterator[Row]:
             kept.get(f"shares, {epsilon}, {n}", lambda n=n: ratio(n)) for n in range(1000 * seed, 1000 * seed + runs)
         ]
         where = f"second-order chain, 2–12 states, N=1e+04, ε={epsilon:g}"
-        yield row("KL with shares by size by equal shares", where, math.exp(statistics.fmean(logs)), reference=1.0,
-                  reference_name="equal shares", runs=runs)  # fmt: skip
+        name, found = "KL with shares by size divided by equal shares", math.exp(statistics.fmean(logs))
+        yield row(name, where, found, reference=1.0, reference_name="equal shares", runs=runs)
 
 
 def loopy_floor(kept: Checkpoint, seed: int) -> Iterator[Row]:

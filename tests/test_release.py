@@ -13,16 +13,15 @@ import pytest
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, InputError, NotAReleaseError
+from discreet.files import load_model, open_model
 from discreet.io.archive import read_archive, write_archive
-from discreet.io.interchange import open_model
-from discreet.io.native import load_model
 from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import BayesianNetwork
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
-from discreet.research import ResearchCurator
+from discreet.release.research import ResearchCurator
 from discreet.spec import METHODS, STRUCTURE, Spec, resolve
 from discreet.tables.encode import encode
 

@@ -30,7 +30,8 @@ _SEED = 1988  # of the synthetic patients only; noise is never seeded
 _DRAWS = 40
 _MANIFEST = ".discreet-demo.json"
 _FILES = (
-    "patients.csv", "draft.toml", "schema.toml", "graph.txt", "ledger.db", "model.zip", "synthetic.csv", "report.html",
+    "patients.csv", "draft.toml", "schema.toml", "graph.txt", "ledger.db", "ledger.db.key", "model.zip",
+    "synthetic.csv", "report.html",
 )  # fmt: skip
 
 

@@ -30,6 +30,20 @@ def code_type(levels: int) -> np.dtype[Any]:
     return np.min_scalar_type(max(levels, 1) - 1)
 
 
+def can_hold(dtype: np.dtype[Any], levels: int) -> bool:
+    """Whether codes of so many levels fit this type; others would wrap around, and count as somebody else's."""
+    return dtype.kind in "iu" and bool(np.iinfo(dtype).max >= levels - 1)
+
+
+def form_of(values: Any) -> str:
+    """What kind of values a column is declared to hold, in words. A dtype spelled out may tell of the values: the
+    length of the longest text (``<U14``), the digits of the largest number (``decimal128(7, 2)``).
+    """
+    kind = getattr(getattr(values, "dtype", values), "kind", "O")
+    words = {"b": "true or false", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "c": "complex numbers"}
+    return {**words, "U": "text", "S": "bytes", "M": "dates", "m": "durations"}.get(kind, "objects")
+
+
 def encode_column(values: Any, attribute: Attribute) -> Codes:
     """Codes of a column: a series of a frame, an array (masked or not), or a list of values."""
     codes = _encode_series(values, attribute) if isinstance(values, nw.Series) else _encode_array(values, attribute)
@@ -147,7 +161,7 @@ def _encode_array(values: Any, attribute: Attribute) -> NDArray[np.int64]:
     if not isinstance(values, np.ndarray) or np.ma.isMaskedArray(values) or values.dtype.kind not in "iufb":
         return _encode_list(_items(values), attribute)
     if values.ndim != 1:
-        raise InputError(f"column {attribute.name!r} must be one-dimensional, got an array of shape {values.shape}")
+        raise InputError(f"column {attribute.name!r} must be one-dimensional, got an array of {values.ndim} dimensions")
     if attribute.is_numeric:
         with np.errstate(all="ignore"):  # a warning would be about a value
             return bin_codes(values.astype(np.float64), attribute)

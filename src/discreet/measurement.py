@@ -23,7 +23,7 @@ from .count_table import CountTable
 from .domain import Clique, Domain
 from .errors import FileFormatError, InputError, NotAReleaseError, counted, did_you_mean
 from .frames import csv_text, frame_of, free_name
-from .io.archive import MEASUREMENTS, read_archive, write_archive
+from .io.archive import MEASUREMENTS, Sign, read_archive, write_archive
 from .io.atomic import write_atomically
 
 IntArray = NDArray[np.int64]
@@ -190,11 +190,15 @@ class Measurement:
         return self.values - half, self.values + half
 
     def __repr__(self) -> str:
-        what = f"{self.noise.kind} noise, sd {self.standard_deviation:.3g}" if self.noise.variance else "no noise"
+        what = (
+            f"{self.noise.kind} noise, standard deviation {self.standard_deviation:.3g}"
+            if self.noise.variance
+            else "no noise"
+        )
         return f"Measurement({self.label!r}, {counted(self.counts.size, 'cell')}, {what}, {self.origin})"
 
     def to_frame(self, backend: str = "pandas", *, level: float = 0.9) -> Any:
-        """One row a cell, as pandas, polars or pyarrow: its labels, its ``value`` and an interval around it.
+        """One row for each cell, as pandas, polars or pyarrow: its labels, its ``value`` and an interval around it.
 
         ``lower`` and ``upper`` are the ends of :meth:`interval` at this level. Sums that are no contingency table have
         their position in a column ``entry`` instead of labels. A column whose name is taken gets a ``_``.
@@ -333,9 +337,9 @@ class Measurements(tuple[Measurement, ...]):
             out[free_name(name, [*out])] = [x for _, _, n in parts for x in n[name]]
         return out
 
-    def save(self, path: str | Path) -> None:
-        """Write a file that can be published. Exact and research values refuse."""
-        write_archive(Path(path), *self.to_archive())
+    def save(self, path: str | Path, *, sign: Sign | None = None) -> None:
+        """Write a file that can be published. Exact and research values refuse. ``sign``: a ledger's ``signer``."""
+        write_archive(Path(path), *self.to_archive(), sign)
 
     def to_archive(self) -> tuple[dict[str, Any], dict[str, IntArray]]:
         """Header and arrays of the file. Exact and research values refuse: whatever has them is no release."""

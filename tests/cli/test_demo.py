@@ -15,8 +15,8 @@ from discreet.release import Release
 from discreet.schema import load_schema
 
 OWN = {
-    "patients.csv", "draft.toml", "schema.toml", "graph.txt", "ledger.db", "model.zip", "synthetic.csv",
-    ".discreet-demo.json",
+    "patients.csv", "draft.toml", "schema.toml", "graph.txt", "ledger.db", "ledger.db.key", "model.zip",
+    "synthetic.csv", ".discreet-demo.json",
 }  # fmt: skip
 REPORT = {"report.html"}  # when there is the command
 

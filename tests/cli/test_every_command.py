@@ -47,6 +47,8 @@ EXAMPLES = {
     ("bounds",): ["--p", "8", "--edge-weight", "0.5", "--epsilon", "1"],
     ("ledger", "show"): ["new.db"],
     ("ledger", "verify"): ["new.db"],
+    ("ledger", "key"): ["new.db"],
+    ("ledger", "head"): ["new.db"],
     ("audit",): ["--schema", "schema.toml", *TABLE, "--pairs", "2"],
     ("bench",): ["--list"],
     ("demo",): ["--people", "200"],

@@ -201,7 +201,7 @@ def test_interrupted_while_noise_is_drawn_counts_as_spent(desk, discreet, monkey
 
 
 def test_a_full_disk_does_not_lose_what_was_paid_for(desk, discreet, monkeypatch):
-    def full(self, path):
+    def full(self, path, *, sign):
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(Measurements, "save", full)
@@ -223,6 +223,16 @@ def test_the_messages_of_the_reader_are_not_passed_on(desk, discreet, monkeypatc
     assert "cannot read data.csv as delimited text" in result.err
     assert_discreet(result.text)
     assert spent(desk) is None
+
+
+@pytest.mark.parametrize("words", [[], ["--row-is-line"]])
+def test_a_quote_that_is_not_closed_is_for_the_curator_to_judge(desk, discreet, words):
+    """Two of them make valid text of the lines between; only who knows the file can say that they are rows."""
+    (desk / "data.csv").write_text('patient,smoke,age,city\na,no,1,"\n' + "b,no,2,north\n" * 500 + 'c,no,3,"\n')
+    result = discreet(*ASK, "100", "-o", "t.zip", *words)
+    assert result.code == 0
+    total = Measurements.load(desk / "t.zip").table(["smoke", "city"]).counts.sum()
+    assert total == pytest.approx(502 if words else 1, abs=20)
 
 
 def test_remarks_go_to_stderr(desk, discreet):

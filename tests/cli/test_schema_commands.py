@@ -12,9 +12,10 @@ from command_desk import assert_discreet, contents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet import open_table
 from discreet.schema import load_schema, parse_schema
 from discreet.tables.check import check_rows
-from discreet.tables.delimited import open_delimited, read_delimited
+from discreet.tables.delimited import open_delimited
 from discreet.tables.draft import draft_schema, round_edges
 
 
@@ -164,7 +165,7 @@ def test_rows_fit_the_draft_made_from_them(tmp_path_factory, rows):
     draft = draft_schema(file)
     assert check_rows(file, draft.domain) == []
     assert parse_schema(draft.text()) == draft.domain
-    table = read_delimited(file, draft.domain)
+    table = open_table(path, draft.domain)
     assert all(t.sum() == len([r for r in rows if r]) + 1 for t in table.count([(n,) for n in draft.domain]))
 
 
@@ -239,12 +240,12 @@ def test_check_names_columns_and_rules_but_no_value(desk, discreet):
         ("x,yes,1,no\x00rth", "NUL"),
         ("x,yes,1,\udcffXochimilco", "column 'city': has text that is not UTF-8; rows with it will not be counted"),
         ("x,yes,1,\udcffXochimilco", "convert it: iconv -f WINDOWS-1252 -t UTF-8"),
-        ('x,yes,1,"Xochimilco\ny,no,2,south', "not closed, which swallows the rows after it; they will not be counted"),
-        (
-            'x,yes,1,"Xochimilco\ny,no,2,"south"',
-            "not closed, which swallows the rows after it; they will not be counted",
-        ),
-        ('x,yes,1,"Xochimilco' + "\ny,no,2,south" * 20_000, "swallows the rows after it, and they will not be counted"),
+        ('x,yes,1,"Xochimilco\ny,no,2,south', "has a quote that is not closed; the end of the line closes it"),
+        ('x,yes,1,"Xochimilco\ny,no,2,"south"', "has a quote that is not closed; the end of the line closes it"),
+        ('x,yes,1,"Xochimilco' + "\ny,no,2,south" * 20_000, "the end of the line closes it"),
+        ('x,yes,1,"Xochimilco\ny,no,2,south\nz,"', "spans lines that look like rows"),
+        ("x,yes,1,Xochi\rmilco", "holds a line end of another kind than the first line has"),
+        ("x,yes,1," + "Xochimilco" * 1_700_000, "is longer than 16 MiB; it will not be counted"),
         ('x,yes,1,"north"Xochimilco', "has text after a closing quote"),
     ],
 )

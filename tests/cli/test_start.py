@@ -24,7 +24,7 @@ COMMANDS = [
     ["bench"],
     ["demo"],
     *(["schema", c] for c in ("draft", "check", "show")),
-    *(["ledger", c] for c in ("create", "show", "verify")),
+    *(["ledger", c] for c in ("create", "show", "verify", "key", "head")),
 ]
 HEAVY = ("numpy", "scipy", "opendp", "duckdb", "narwhals", "networkx", "matplotlib", "pandas", "discreet.models")
 

@@ -7,6 +7,7 @@ import json
 import pytest
 from command_desk import CANARIES, assert_discreet, contents
 
+from discreet import open_table
 from discreet.errors import FileFormatError, InputError
 from discreet.learn.graph_files import read_graph
 from discreet.learn.structure.learner import StructureLearner
@@ -15,7 +16,6 @@ from discreet.privacy.budget import ApproxDP
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.ledger import Ledger
 from discreet.schema import load_schema
-from discreet.tables.delimited import open_delimited, read_delimited
 
 ASK = ("structure", "rows.csv", "--schema", "two.toml")
 STABLE = ("--epsilon", "1", "--delta", "1e-6")
@@ -61,7 +61,7 @@ def test_a_graph_is_released_paid_for_and_used(survey, discreet):
     saved = json.loads((survey / "graph.json").read_text())
     assert saved["edges"] == EDGES and saved["refused"] is False and saved["release"]["origin"] == "release"
     assert set(saved) == {"kind", "refused", "method", "columns", "edges", "interactions", "evidence", "reason",
-                          "enough", "release"}  # fmt: skip
+                          "enough", "release", "signature"}  # fmt: skip
     used = discreet("fit", "rows.csv", "--schema", "two.toml", *STABLE, "--ledger", "approx.db",
                     "--graph", "graph.json", "--json")  # fmt: skip
     assert used.code == 0, used.err
@@ -223,7 +223,7 @@ def test_graph_files_are_checked(survey, discreet):
         result = discreet("fit", "rows.csv", "--schema", "two.toml", "--epsilon", "1", "--graph", "wrong.json")
         assert result.code in (2, 4) and message in result.err, result.err
         assert_discreet(result.text)
-    table = read_delimited(open_delimited(survey / "rows.csv", None), domain)
+    table = open_table(survey / "rows.csv", domain)
     exact = StructureLearner(0.5).fit(ExactCurator(table, budget=ApproxDP(1, 1e-6)))
     assert exact.edges == (("a", "b"), ("b", "c"))
     with pytest.raises(InputError, match="no release"):

@@ -17,8 +17,8 @@ from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
+from discreet.release.uncertainty import coverage, noise_intervals
 from discreet.spec import Recipe, learn
-from discreet.uncertainty import coverage, noise_intervals
 
 STRATEGIES = ["one shot", "all pairs", "selected pairs"]
 

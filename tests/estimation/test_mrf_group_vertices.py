@@ -18,7 +18,7 @@ from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.queries import gradients, group_vertices
 from discreet.privacy.queries.group_vertices import GroupedLevelGradients, SteepestGroup
 from discreet.privacy.unit import PrivacyUnit
-from discreet.uncertainty import noise_intervals
+from discreet.release.uncertainty import noise_intervals
 
 MIXED = Domain.of({"a": 2, "b": 3, "c": 2})
 

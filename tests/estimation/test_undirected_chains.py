@@ -276,3 +276,24 @@ def test_wrong_use_is_explained_before_anything_is_spent() -> None:
             work()
     assert rows.spent is None
     assert curator.spent is None
+
+
+def test_the_number_of_steps_does_not_wrap_around() -> None:
+    """Somebody with more than 65,536 steps weighs 1 like everybody else, and not as much as that many people."""
+    length = 65_537
+    rows = {"who": np.zeros(length, dtype=int), "when": np.arange(length), "place": ["hall"] * length}
+    for largest in (100, 65_536, 70_000):
+        table = steps(rows, PLACES, person="who", time="when", largest=largest)
+        unit = PrivacyUnit("who", max_rows=min(largest, length))
+        (measured,) = ExactCurator(table, unit).measure(ScaledSteps(table.domain))
+        (declared,) = ScaledSteps(table.domain).sensitivity(unit)
+        assert 0 < measured.counts.sum() <= declared.l1 == UNITS, largest
+
+
+def test_parts_of_a_table_of_steps_still_count_them() -> None:
+    table = steps(walks(20, 5, 1), PLACES, person="who", time="when", largest=6)
+    unit = PrivacyUnit("who", max_rows=6)
+    for curator in Curator(table, unit, PureDP(1)).partition(2):
+        curator.measure(ScaledSteps(table.domain))
+    Curator(table, unit, PureDP(1)).subsample(0.5).measure(ScaledSteps(table.domain))
+    assert not table.without_persons().counts_steps

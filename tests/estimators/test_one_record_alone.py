@@ -1,6 +1,7 @@
 """How a record is read depends on that record alone: one odd value must not move the others, nor say anything."""
 
 import warnings
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -11,10 +12,13 @@ import pytest
 
 from discreet import Curator, Domain, Marginals, PureDP, encode
 from discreet.domain import Attribute
+from discreet.errors import InputError
+from discreet.estimators import PrivateGraphicalModel, PrivateLogisticRegression
 from discreet.estimators.base import as_codes, as_numbers
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.queries.likelihood import LogLikelihood
 from discreet.tables.encode import digest_of
+from discreet.tables.memory import MemoryTable
 
 ODD = [None, "?", [1], np.nan, 10**400, np.datetime64("2020-01-01"), object(), b"\xff", 1j]
 
@@ -82,3 +86,42 @@ def test_a_warning_in_a_block_stays_inside():
         warnings.simplefilter("error")
         table = encode({"a": [0, 1] * 20}, domain)
         assert Curator(table, budget=PureDP(1)).vote(noisy, 4, candidates=["word", "other"]).winner
+
+
+REFUSED = {
+    "text for numbers": lambda long: as_codes(np.array(["a", "b" * (40 if long else 1)]), (0, 1)),
+    "bytes for numbers": lambda long: as_codes(np.array([b"a", b"b" * (40 if long else 1)]), (0, 1)),
+    "numbers for text": lambda long: as_codes(np.zeros(40 if long else 1), ("a", "b")),
+    "labels in several dimensions": lambda long: as_codes(np.zeros((40 if long else 1, 2, 2)), (0, 1)),
+    "dates": lambda long: PrivateGraphicalModel().fit(
+        pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(pa.array([date(2020, 1, 1)] * (40 if long else 1)))})
+    ),
+    "lists": lambda long: PrivateGraphicalModel().fit(
+        pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(pa.array([{"b" * (40 if long else 1): 1}]))})
+    ),
+    "text without a domain": lambda long: PrivateGraphicalModel().fit(pd.DataFrame({"a": ["b" * (40 if long else 1)]})),
+    "a column of rows": lambda long: encode({"a": np.zeros((40 if long else 1, 2))}, Domain.of({"a": 2})),
+    "an array of rows": lambda long: encode(np.zeros((40 if long else 1, 3)), Domain.of({"a": 2})),
+    "numbers in one dimension": lambda long: as_numbers(np.zeros(40 if long else 1)),
+    "complex numbers": lambda long: as_numbers(np.zeros((40 if long else 1, 2), dtype=complex)),
+    "more labels than rows": lambda long: PrivateLogisticRegression(classes=(0, 1)).fit(
+        np.zeros((40 if long else 2, 2)), np.zeros(1)
+    ),
+    "columns of two lengths": lambda long: encode(
+        {"a": [0] * (40 if long else 2), "b": [0]}, Domain.of({"a": 2, "b": 2})
+    ),
+    "codes that do not fit": lambda long: MemoryTable(
+        Domain.of({"a": 300}), [np.zeros(40 if long else 1, dtype=np.int8)]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_says_nothing_of_values_or_of_how_many_there_are(name):
+    """The same form with other values, longer ones and more of them: the same words."""
+    said = []
+    for long in (False, True):
+        with pytest.raises(InputError) as refusal:
+            REFUSED[name](long)
+        said.append(str(refusal.value))
+    assert said[0] == said[1]

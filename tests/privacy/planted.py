@@ -34,6 +34,7 @@ class OverlappingTablesPaidOnce(Query):
     """Two tables released as one part, with the sensitivity of one of them."""
 
     def __init__(self, domain: Domain) -> None:
+        super().__init__(domain)
         self._inner = Marginals(domain, [("a",), ("b",)])
 
     @property

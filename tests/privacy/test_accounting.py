@@ -1,6 +1,7 @@
 """Composition: what is admitted stays within the total by an independent sum; what is refused changes nothing."""
 
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -9,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import BudgetError
-from discreet.privacy.accounting import Accountant, Cost
-from discreet.privacy.budget import ZCDP, ApproxDP, PureDP, rho_of_pure, rho_within
+from discreet.privacy.accounting import Accountant, Cost, Spending
+from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP, rho_of_pure, rho_within
 
 F = Fraction
 
@@ -229,3 +230,22 @@ def test_the_cost_of_a_budget():
 def test_a_refusal_says_what_was_asked_in_all_and_what_is_left(total, costs, asked):
     with pytest.raises(BudgetError, match=asked):
         Accountant(total, composition="basic").charge(*costs)
+
+
+def test_hundreds_of_different_scales_can_be_written_down() -> None:
+    """Their sum has no short denominator; what was paid for must not be lost for want of a number to print."""
+    accountant = Accountant(PureDP(1))
+    costs = [Cost.pure(1 / Fraction(1000 + i / 7)) for i in range(900)]
+    accountant.charge(*costs)
+    exact = sum((cost.epsilon for cost in costs if cost.epsilon), Fraction(0))
+    assert accountant.spent is not None and accountant.remaining is not None
+    spent, left = Budget.from_dict(accountant.spent.to_dict()), Budget.from_dict(accountant.remaining.to_dict())
+    assert isinstance(spent, PureDP) and isinstance(left, PureDP)
+    assert 0 <= spent.epsilon - exact < Fraction(1, 10**50) and spent.epsilon + left.epsilon == 1
+    assert Spending.of(Counter(costs)) == accountant.spending
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "-1", "0.5", "nan", "1/", "", "１", "1/0"])
+def test_a_budget_in_a_file_is_a_rational_and_nothing_else(text: str) -> None:
+    with pytest.raises(BudgetError):
+        Budget.from_dict({"notion": "pure", "epsilon": text})

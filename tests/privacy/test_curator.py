@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from untouchable import Untouchable
 
 from discreet.domain import Attribute, Domain
 from discreet.errors import BudgetError, InputError, LedgerError, NotAReleaseError
@@ -21,7 +22,6 @@ from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import SecureGateway
 from discreet.privacy.query import CellSums, LargestSum, Marginals
 from discreet.privacy.unit import PrivacyUnit
-from discreet.tables.base import Table
 from discreet.tables.encode import encode
 
 F = Fraction
@@ -38,23 +38,11 @@ def rows(**options):
     return encode(ROWS, DOMAIN, **options)
 
 
-class Untouchable(Table):
-    """A table that must not be looked at."""
-
-    def __init__(self, domain=DOMAIN, unit_column=None):
-        self.domain, self.unit_column = domain, unit_column
-
-    def _touched(self, *_):
-        raise AssertionError("the rows were touched")
-
-    count = stream = count_sparse = clip = split = sample = without_persons = _touched
-
-
 class Watched(Untouchable):
     """A table that writes down what was asked of it, and may fail."""
 
     def __init__(self, events, fails=False):
-        super().__init__()
+        super().__init__(DOMAIN)
         self.events, self.fails, self.table = events, fails, rows()
 
     def _pass_on(name):
@@ -101,7 +89,7 @@ ASKING = {
 )
 def test_it_refuses_before_it_touches_the_rows(what, budget, share, message):
     ledger = Ledger.in_memory(budget)
-    curator = Curator(Untouchable(), budget=budget, ledger=ledger)
+    curator = Curator(Untouchable(DOMAIN), budget=budget, ledger=ledger)
     with pytest.raises(BudgetError, match=message):
         ASKING[what](curator, share)
     assert curator.spent is None
@@ -130,7 +118,7 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 def test_bad_requests_cost_nothing(what):
     ledger = Ledger.in_memory(PureDP(1))
-    curator = Curator(Untouchable(), budget=PureDP(1), ledger=ledger)
+    curator = Curator(Untouchable(DOMAIN), budget=PureDP(1), ledger=ledger)
     with pytest.raises((InputError, BudgetError)):
         BAD[what](curator)
     assert curator.spent is None
@@ -143,10 +131,10 @@ def test_a_ledger_that_cannot_pay_refuses_before_the_rows_are_touched(what):
     ledger = Ledger.in_memory(PureDP(1))
     ledger.charge(PureDP(0.75), PrivacyUnit())
     with pytest.raises(BudgetError, match="does not suffice"):
-        ASKING[what](Curator(Untouchable(), budget=PureDP(0.5), ledger=ledger), PureDP(0.1))
+        ASKING[what](Curator(Untouchable(DOMAIN), budget=PureDP(0.5), ledger=ledger), PureDP(0.1))
     other = PrivacyUnit(relation="replace-one")
     with pytest.raises(BudgetError, match="do not add up"):
-        ASKING[what](Curator(Untouchable(), other, PureDP(0.25), ledger), PureDP(0.1))
+        ASKING[what](Curator(Untouchable(DOMAIN), other, PureDP(0.25), ledger), PureDP(0.1))
     assert ledger.spent == PureDP(0.75)
 
 
@@ -179,7 +167,7 @@ def test_a_table_that_fails_costs_nothing(what):
 )
 def test_curators_that_make_no_sense(options, message):
     with pytest.raises((BudgetError, InputError), match=message):
-        Curator(Untouchable(), **options)
+        Curator(Untouchable(DOMAIN), **options)
 
 
 # -- the order of events ---------------------------------------------------------------------------------------------
@@ -463,11 +451,11 @@ def test_odd_tables_release_normally(data, budget):
 
 def test_the_number_of_records_is_paid_for_or_public():
     with pytest.raises(BudgetError, match="number of records is private"):
-        Curator(Untouchable(), budget=PureDP(1)).size()
+        Curator(Untouchable(DOMAIN), budget=PureDP(1)).size()
     curator = Curator(rows(), budget=QUIET)
     assert int(curator.size(PureDP(2048)).counts) == 100
     assert curator.spent == PureDP(2048)
-    public = Curator(Untouchable(), budget=PureDP(1), public_size=123)
+    public = Curator(Untouchable(DOMAIN), budget=PureDP(1), public_size=123)
     stated = public.size()
     assert (int(stated.counts), stated.origin, stated.noise.kind) == (123, "public", "none")
     assert public.spent is None

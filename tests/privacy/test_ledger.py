@@ -209,11 +209,15 @@ def alter(path, *statements):
         ("DELETE FROM entries WHERE number = 3", "entry 3 is missing"),
         ("UPDATE entries SET number = 30 WHERE number = 6", "entry 6 is missing"),
         (
-            "INSERT INTO entries SELECT 7, time, 'settle', '{\"charge\": 2, \"used\": null}', chain "
+            "INSERT INTO entries SELECT 7, time, 'settle', '{\"charge\": 2, \"used\": null}', chain, signature "
             "FROM entries WHERE number = 6",
             "entry 7 was altered",
         ),
-        ("INSERT INTO entries SELECT number + 5, time, kind, details, chain FROM entries WHERE number = 2", "entry 7"),
+        (
+            "INSERT INTO entries SELECT number + 5, time, kind, details, chain, signature FROM entries "
+            "WHERE number = 2",
+            "entry 7",
+        ),
     ],
 )
 def test_tampering_is_found(spent_path, statement, found):
@@ -292,7 +296,7 @@ def test_names_with_odd_characters(tmp_path):
     odd = tmp_path / "a b?mode=memory#%41ü.ledger"
     Ledger.create(odd, PureDP(1)).charge(PureDP(0.5), ROW)
     assert Ledger.open(odd).spent == PureDP(0.5)
-    assert [p.name for p in tmp_path.iterdir()] == [odd.name]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [odd.name, f"{odd.name}.key"]
 
 
 def test_a_read_only_ledger_can_be_read_and_not_charged(spent_path):
@@ -377,7 +381,9 @@ def test_opening_while_another_creates(tmp_path):
             ledger.charge(PureDP("1/6"), ROW)
         assert ledgers[0].remaining is None
         assert [e.kind for e in ledgers[0].entries] == ["open"] + ["charge"] * 6
-    assert sorted(p.name for p in tmp_path.iterdir()) == [f"{i}.ledger" for i in range(8)]  # no drafts left behind
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        name for i in range(8) for name in (f"{i}.ledger", f"{i}.ledger.key")
+    )  # no drafts left behind
 
 
 SPENDER = """

@@ -347,4 +347,6 @@ class DistinctPerBatch(Query):
 
 
 def test_what_depends_on_batches_shows() -> None:
-    assert "within the declared sensitivity" in caught(lambda c: c.measure(DistinctPerBatch()), largest=8, seed=2)
+    assert "within the declared sensitivity" in caught(
+        lambda c: c.measure(DistinctPerBatch(c.domain)), largest=8, seed=2
+    )

@@ -241,6 +241,10 @@ class TwoRecords(StabilityTest):
     def __init__(self, domain, times=1):
         self.query, self.times = Marginals(domain, [("a",)]), times
 
+    @property
+    def attributes(self):
+        return self.query.attributes
+
     def levels(self, ask, unit):
         sums = ask(self.query)
         moved = unit.max_rows * (1 if unit.relation == "add-remove" else 2)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.domain import Domain
+from discreet.domain import Attribute, Domain
 from discreet.errors import InputError
 from discreet.tables import counting, memory
+from discreet.tables.blocks import Block, Layout
 from discreet.tables.encode import encode
 from discreet.tables.memory import MemoryTable
 
@@ -142,6 +143,10 @@ class SumOfSquares:
 
     cliques = None
     columns = ("c1", "c0")
+    needs_steps = False
+
+    def __init__(self, domain):
+        self.attributes = tuple(domain[name] for name in self.columns)
 
     def sum_rows(self, batch):
         assert set(batch) == set(self.columns)
@@ -151,8 +156,8 @@ class SumOfSquares:
 @pytest.mark.parametrize("n", [0, 1, 500])
 def test_streams_add_up_batches(n, monkeypatch):
     monkeypatch.setattr(memory, "BATCH_ROWS", 64)
-    table, _, rows = table_and_rows([9, 4, 2], n, 7)
-    squares, sums = table.sum(SumOfSquares())
+    table, domain, rows = table_and_rows([9, 4, 2], n, 7)
+    squares, sums = table.sum(SumOfSquares(domain))
     assert squares.tolist() == [(rows[:, 0] ** 2).sum()]
     assert sums.tolist() == [rows[:, 1].sum()]
 
@@ -165,3 +170,60 @@ def test_a_table_checks_its_columns():
         MemoryTable(domain, [np.zeros(3, dtype=np.uint8)] * 2, unit_column="p")
     with pytest.raises(InputError, match="made with a unit column"):
         encode(np.zeros((2, 2), dtype=int), domain).clip(1, bytes(16))
+
+
+# -- codes that do not fit ---------------------------------------------------------------------------------------------
+
+TYPES = [np.dtype(kind) for kind in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">u2", ">i8")]
+SIZES = [1, 2, 127, 128, 129, 255, 256, 257, 32768, 32769, 65535, 65536, 65537]
+
+
+@pytest.mark.parametrize("levels", SIZES)
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_codes_are_refused_by_their_type_or_counted_as_they_are(dtype, levels):
+    domain = Domain((Attribute.categorical("a", range(levels)), Attribute.categorical("b", 2)))
+    other = np.zeros(3, dtype=np.uint8)
+    if np.iinfo(dtype).max < levels - 1:
+        with pytest.raises(InputError, match=f"column 'a' has {levels:,} levels: its codes must be"):
+            MemoryTable(domain, [np.zeros(3, dtype=dtype), other])
+        return
+    codes = np.array([0, levels - 1, levels // 2])
+    table = MemoryTable(domain, [codes.astype(dtype), other])
+    expected = dict(Counter((c, 0) for c in codes.tolist()))
+    assert table.count_sparse(("a", "b")) == expected
+    (counts,) = table.count([("a", "b")])
+    assert {(int(a), int(b)): int(counts[a, b]) for a, b in np.argwhere(counts)} == expected
+    parts = [Counter(part.count_sparse(("a", "b"))) for part in table.split(2, bytes(16))]
+    assert parts[0] + parts[1] == Counter(expected)
+
+
+@pytest.mark.parametrize(
+    "codes", [np.zeros(3), np.zeros(3, dtype=bool), np.array(["0"]), [0, 0], np.zeros((3, 1), dtype=np.uint8)], ids=repr
+)
+def test_what_are_no_codes_is_refused(codes):
+    with pytest.raises(InputError, match="its codes must be an array of whole numbers"):
+        MemoryTable(Domain.of({"a": 2}), [codes])
+
+
+@pytest.mark.parametrize("codes", [[5, 1, 1], [-1, 1, 1], [2**40, 1, -(2**40)]])
+def test_a_code_that_is_no_level_moves_no_more_than_its_own_cell(codes):
+    """Neither an error nor another cell of the pair may tell of it."""
+    domain = Domain.of({"a": 2, "b": 3})
+    table = MemoryTable(domain, [np.array(codes), np.array([2, 2, 2])])
+    nearest = np.clip(codes, 0, 1)
+    assert table.count([("a", "b")])[0][:, 2].tolist() == np.bincount(nearest, minlength=2).tolist()
+    assert table.count_sparse(("a",)) == dict(Counter((int(c),) for c in nearest))
+
+
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(InputError, match="differ in length"):
+        MemoryTable(Domain.of({"a": 2, "b": 2}), [np.zeros(3, dtype=np.uint8), np.zeros(2, dtype=np.uint8)])
+
+
+@pytest.mark.parametrize(("levels", "small"), [(129, np.int8), (257, np.uint8), (65537, np.uint16)])
+def test_blocks_of_files_and_of_spark_refuse_codes_that_do_not_fit(levels, small):
+    layout = Layout(Domain((Attribute.categorical("a", range(levels)),)), False)
+    packed = layout.pack(Block({"a": np.array([levels - 1])}, None, 1))
+    assert layout.unpack_whole(packed, 1, None).columns["a"].tolist() == [levels - 1]
+    with pytest.raises(InputError, match=f"too small for its {levels:,} levels"):
+        layout.pack(Block({"a": np.zeros(1, dtype=small)}, None, 1))

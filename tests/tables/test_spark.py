@@ -120,6 +120,13 @@ def test_text_files_are_read_alike(spark, tmp_path):
     domain = Domain.of({"word": ["yes", "it's", "a, b", "-"], "number": 4})
     expected = all_cells(open_table(path, domain))
     assert all_cells(open_table(path, domain, engine="spark")) == expected
+    path.write_bytes(b'word,number,note\nyes,1\rno,2\nyes,"1\n\xff,1\nyes,2,"no\nno"\nyes,3,\xff\nno"x,"1"2\n')
+    expected = all_cells(open_table(path, domain))
+    assert sum(expected.values()) == 5
+    assert all_cells(open_table(path, domain, engine="spark")) == expected
+    lines = all_cells(open_table(path, domain, row_is_line=True))
+    assert sum(lines.values()) == 6
+    assert all_cells(open_table(path, domain, engine="spark", row_is_line=True)) == lines
 
 
 def test_a_retried_task_changes_nothing(spark, mixed):

@@ -22,8 +22,9 @@ import numpy as np
 from ..domain import Domain
 from ..measurement import Origin
 from ..privacy.accounting import Accountant, Cost
-from ..privacy.budget import Budget, rho_of_pure
+from ..privacy.budget import ApproxDP, Budget, rho_of_pure
 from ..privacy.curator import Curator
+from ..privacy.gaussian import cost_of
 from ..privacy.ledger import Ledger
 from ..privacy.levels import Released, distance_of
 from ..privacy.mechanisms import Gateway, NoiseCall, SecureGateway
@@ -140,7 +141,7 @@ class ReplayingGateway:
         if l1 and call.kind == "laplace":
             self._losses.append(Cost.pure(Fraction(int(l1)) / scale))
         elif l2:
-            self._losses.append(Cost.zcdp(Fraction(int(l2)) / (2 * scale**2)))
+            self._losses.append(Cost(rho=Fraction(int(l2)) / (2 * scale**2), mu_squared=cost_of(int(l2), call.scale)))
         return np.asarray(before.answer)
 
     def select(self, call: NoiseCall, scores: IntArray) -> int:
@@ -212,6 +213,9 @@ class ReplayingGateway:
         # The losses of one pair are fixed numbers: any sound way to add them up may show that they are within.
         own = delta_of_tests(self._budget, self._losses)
         ways = [Accountant(self._budget, delta_for_tests=own), Accountant(self._budget, composition="basic")]
+        gaussian = self._budget.to_gaussian() if isinstance(self._budget, ApproxDP) else None
+        if gaussian is not None:
+            ways.append(Accountant(gaussian))
         if not any(all_fit(accountant, self._losses) for accountant in ways):
             self._problem("within the budget", f"the draws cost more than {self._budget}")
 

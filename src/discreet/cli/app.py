@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
-from . import audit, bench, bounds, demo, fit, ledger, measure, query, report, sample, schema, show, structure
+from . import audit, bench, bounds, demo, fit, ledger, measure, query, report, sample, schema, show, structure, verify
 from .command import Command, Group
 from .failures import HELP, Exit, explain
 
@@ -29,7 +29,7 @@ app.command("fit", cls=Command)(fit.fit)
 app.command("structure", cls=Command)(structure.structure)
 app.command("measure", cls=Command)(measure.measure)
 app.command("show", cls=Command)(show.show)
-app.command("verify", cls=Command)(show.verify)
+app.command("verify", cls=Command)(verify.verify)
 app.command("query", cls=Command)(query.query)
 app.command("map", cls=Command)(query.most_probable)
 app.command("sample", cls=Command)(sample.sample)
@@ -84,10 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command in this process. Every error becomes one line on stderr and an exit code."""
+    """Run a command in this process. Every error becomes a message on stderr and an exit code.
+
+    Commands find this function in their context: the demonstration plays whole command lines.
+    """
     command: Any = typer.main.get_command(app)
     try:
-        result = command(list(arguments), prog_name="discreet", standalone_mode=False)
+        result = command(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
     except (SystemExit, BrokenPipeError):  # how rich and typer end when nobody reads the output any more
         return int(Exit.OK)
     except (Exception, KeyboardInterrupt) as error:

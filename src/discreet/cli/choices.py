@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DiscreetError, FileFormatError, did_you_mean
 from . import options
 from .failures import WrongUse
+from .rows import Text
 
 if TYPE_CHECKING:
     from ..domain import Domain
@@ -41,6 +42,7 @@ class Choices:
     approximate_size: int | None = None
     engine: str | None = None
     delimiter: str | None = None
+    row_is_line: bool | None = None
     ledger: str | None = None
     output: str | None = None
     purpose: str | None = None
@@ -51,6 +53,9 @@ class Choices:
 
     def budget(self) -> Budget:
         return options.budget_from(self.epsilon, self.delta, self.rho)
+
+    def text(self) -> Text:
+        return Text(self.delimiter, self.row_is_line)
 
     def unit(self) -> PrivacyUnit:
         return options.unit_from(self.relation or "add-remove", self.unit_column, self.max_rows)
@@ -98,6 +103,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(_TEXT, ((str,), "text in quotes")),
     **dict.fromkeys(("epsilon", "delta", "rho"), ((int, float, str), "a number")),
     "max_rows": ((int,), "a whole number"),
+    "row_is_line": ((bool,), "true or false"),
     "card": ((dict,), "a table, [card]"),
     **dict.fromkeys(_LEARN, ((object,), "")),  # what is wrong with these, `resolve` says for everybody
 }

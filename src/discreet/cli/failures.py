@@ -21,6 +21,7 @@ from ..errors import (
     NotAReleaseError,
     SchemaError,
 )
+from .console import clean
 
 
 class Exit(IntEnum):
@@ -30,6 +31,9 @@ class Exit(IntEnum):
     REFUSED = 3
     FILE = 4
     TOO_LARGE = 5
+    CONTRADICTION = 6
+    NOT_TO_BE_PUBLISHED = 7
+    SIGNATURE = 8
     DEFECT = 70
     INTERRUPTED = 130
 
@@ -41,6 +45,9 @@ MEANINGS = {
     Exit.REFUSED: "the budget or the ledger refused; nothing was spent",
     Exit.FILE: "a file is missing, in the way, unreadable or not what it should be",
     Exit.TOO_LARGE: "the work would be too large and was not begun",
+    Exit.CONTRADICTION: "verify: what the file says does not imply its guarantee",
+    Exit.NOT_TO_BE_PUBLISHED: "verify: it must not be published, as something in it is not protected",
+    Exit.SIGNATURE: "verify, ledger verify: a signature or a head is missing, wrong, or of another key",
     Exit.DEFECT: "a defect of discreet; details are withheld, as they may hold private values",
     Exit.INTERRUPTED: "interrupted (Ctrl-C); the message says what was spent",
 }
@@ -73,7 +80,8 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
 
 
 def explain(error: BaseException) -> Exit:
-    """Say on stderr what went wrong, in one line, and return the exit code."""
+    """Say on stderr what went wrong, in one line (but for a question, which is shown with the wrong place marked), and
+    return the exit code."""
     if isinstance(error, Interrupted):
         return _say(str(error), Exit.INTERRUPTED)
     if isinstance(error, KeyboardInterrupt | typer.Abort):
@@ -111,6 +119,6 @@ def _defect(error: BaseException) -> Exit:
 
 
 def _say(message: str, code: Exit) -> Exit:
-    line = " ".join(message.split())
-    print(f"discreet: {line}", file=sys.stderr)
+    is_marked = message.rstrip().endswith("^")
+    print(f"discreet: {clean(message if is_marked else ' '.join(message.split()))}", file=sys.stderr)
     return code

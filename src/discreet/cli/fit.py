@@ -17,6 +17,7 @@ from .prepared import Prepared, prepare, show_plan
 from .spending import Order, remark_before, spend
 
 if TYPE_CHECKING:
+    from ..io.archive import Sign
     from ..measurement import Measurements
     from ..release import Release
 
@@ -83,6 +84,7 @@ def fit(
     approximate_size: options.ApproximateSize = None,
     engine: options.EngineName = None,
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     ledger: options.LedgerFile = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.zip", help="The release; default: model.zip.")
@@ -136,7 +138,7 @@ def fit(
     order = Order(
         prepared.procedure,
         Path(choices.data),
-        choices.delimiter,
+        choices.text(),
         choices.engine,
         prepared.public_size,
         None if choices.ledger is None else Path(choices.ledger),
@@ -157,11 +159,11 @@ def fit(
             note(f"Remark: {learned.remark}")
         return Release.of(learned, choices.echo(), choices.card)
 
-    def save(release: Release) -> None:
+    def save(release: Release, sign: Sign | None) -> None:
         from ..io.atomic import write_atomically
         from ..report.card import card_yaml
 
-        release.save(path)
+        release.save(path, sign=sign)
         if card is not None:
             write_atomically(card, [card_yaml(release).encode()])
 
@@ -210,7 +212,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
 
 def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
     """Seeded noise. It protects nobody, so nothing of it is saved, charged or called a release."""
-    from ..research import ResearchCurator
+    from ..release.research import ResearchCurator
 
     choices = prepared.choices
     for name in ("output", "ledger"):
@@ -221,9 +223,9 @@ def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
             )
     engine = choices.engine or "auto"
     where = Path(choices.data or "")
-    rows.check_rows(where, choices.delimiter, prepared.domain, choices.unit_column, engine)
+    rows.check_rows(where, choices.text(), prepared.domain, choices.unit_column, engine)
     with progress():
-        table = rows.open_rows(where, choices.delimiter, prepared.domain, choices.unit_column, engine)
+        table = rows.open_rows(where, choices.text(), prepared.domain, choices.unit_column, engine)
         asked = prepared.procedure
         curator = ResearchCurator(table, asked.unit, asked.budget, seed=seed, public_size=prepared.public_size)
         model = prepared.spec.conclude(asked.run(curator), prepared.domain, prepared.totals).model

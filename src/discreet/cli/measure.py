@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from . import options
+from . import options, rows
 from .console import say, say_json
 from .spending import Order, spend
 
 if TYPE_CHECKING:
+    from ..io.archive import Sign
     from ..learn.procedure import Procedure
     from ..measurement import Measurements
 
@@ -41,6 +42,7 @@ def measure(
     plan: Annotated[bool, typer.Option("--plan", help="Show the plan and stop. The data are not opened.")] = False,
     purpose: Annotated[str, typer.Option(metavar="WORD", help="A word for the ledger. It is public.")] = "measure",
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     level: options.Level = 0.9,
     all_cells: options.All = False,
     force: options.Force = False,
@@ -88,9 +90,9 @@ def measure(
         elif plan:
             say_json({"plan": planned})
 
-    def save(released: Measurements) -> None:
+    def save(released: Measurements, sign: Sign | None) -> None:
         if output is not None:
-            released.save(output)
+            released.save(output, sign=sign)
 
     def rescue(released: Measurements) -> None:
         views.show_measurements(released, level, everything=True)
@@ -99,7 +101,7 @@ def measure(
         Order(
             procedure,
             data,
-            delimiter,
+            rows.Text(delimiter, row_is_line),
             ledger=ledger,
             purpose=purpose,
             outputs=(output,),
@@ -118,7 +120,7 @@ def _planned(procedure: Procedure, level: float) -> dict[str, Any]:
     """The plan, with the width of the intervals."""
     from ..learn.planned import SECONDS_A_DRAW
 
-    rows = [
+    shown = [
         {
             "table": list(row.clique),
             "cells": row.cells,
@@ -131,7 +133,7 @@ def _planned(procedure: Procedure, level: float) -> dict[str, Any]:
         for row in procedure.tables
     ]
     whole = {"budget": procedure.budget.to_dict(), "unit": procedure.unit.to_dict()}
-    return {**whole, "tables": rows, "seconds": SECONDS_A_DRAW * procedure.cells}
+    return {**whole, "tables": shown, "seconds": SECONDS_A_DRAW * procedure.cells}
 
 
 def _show(

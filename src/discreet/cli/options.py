@@ -57,6 +57,14 @@ Delimiter = Annotated[
     str | None,
     typer.Option("--delimiter", metavar="CHAR", help="Between the fields; default: what the first line uses."),
 ]
+RowIsLine = Annotated[
+    bool | None,
+    typer.Option(
+        "--row-is-line",
+        help="A row of CSV is a line, whatever its quotes are. For files whose quotes may be left open; see "
+        "docs/privacy.md.",
+    ),
+]
 OptionalData = Annotated[
     Path | None,
     typer.Argument(metavar="DATA", help="The private rows: CSV (the first line names the columns) or Parquet."),

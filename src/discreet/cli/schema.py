@@ -35,6 +35,7 @@ def draft(
         int, typer.Option(metavar="N", help="A column with more values than this keeps the most frequent ones.")
     ] = 30,
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -51,7 +52,7 @@ def draft(
     from ..tables.draft import draft_schema
 
     options.writable(output, force=force)
-    drafted = draft_schema(rows.open_one(data, delimiter), most_levels=max_levels)
+    drafted = draft_schema(rows.open_one(data, rows.Text(delimiter, row_is_line)), most_levels=max_levels)
     write_atomically(output, [drafted.text().encode("utf-8")])
     if as_json:
         domain = drafted.domain
@@ -81,6 +82,7 @@ def check(
     ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Also say in how many rows. Exact, for you alone.")] = False,
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     as_json: options.Json = False,
 ) -> None:
     """Which rules of the schema do the rows break? For the curator only.
@@ -102,7 +104,7 @@ def check(
     if not as_json:
         say("For the curator only: this looks at the private rows, outside the guarantee. Do not publish what it says.")
     domain = load_schema(path)
-    file = rows.open_one(data, delimiter)
+    file = rows.open_one(data, rows.Text(delimiter, row_is_line))
     found = examine(file, domain, unit=unit_column)
     unused = [name for name in file.names if name not in domain and name != unit_column]
     if as_json:

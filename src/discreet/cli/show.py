@@ -1,4 +1,4 @@
-"""``discreet show`` and ``discreet verify``: looking at a released file."""
+"""``discreet show``: looking at a released file."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DiscreetError, FileFormatError, ForeignFileError, NotAReleaseError, counted
+from ..errors import FileFormatError, counted
 from . import options
-from .console import progress, say, say_json
-from .failures import Exit, WrongUse
+from .console import say, say_json
+from .failures import WrongUse
 
 if TYPE_CHECKING:
-    from ..measurement import Measurements
     from ..release import Release
 
-_NAMES = {
+NAMES = {
     "measurements": "a file of released tables",
     "bayesian": "a Bayesian network",
     "ising": "an Ising model",
@@ -45,7 +44,7 @@ def show(
 ) -> None:
     """Print a released file in words: what is in it, and what it guarantees.
 
-    --csv writes one line a cell: the table, the labels (a column for each
+    --csv writes a line for each cell: the table, the labels (a column for each
     column of the tables), count, lower and upper.
 
     \b
@@ -58,7 +57,7 @@ def show(
     from . import views
 
     options.check_level(level)
-    kind = _kind(file)
+    kind = kind_of(file)
     if kind != "measurements":
         if csv_file is not None:
             raise WrongUse(f"{file} holds a model and no tables, so there is nothing for --csv to write")
@@ -67,7 +66,7 @@ def show(
     if card_file is not None:
         raise WrongUse(f"{file} holds tables and no model; --card writes the release card of a model")
     released = Measurements.load(file)
-    statement = _statement(file, released.release)
+    statement = statement_of(file, released.release)
     if csv_file is not None:
         from .spreadsheet import write_tables
 
@@ -85,51 +84,7 @@ def show(
     views.show_measurements(released, level, everything=all_cells)
 
 
-def verify(
-    file: ReleasedFile,
-    no_refit: Annotated[bool, typer.Option("--no-refit", help="Do not learn the model again to compare.")] = False,
-    as_json: options.Json = False,
-) -> None:
-    """Check a released file: is it whole, is nothing private in it, what does it guarantee?
-
-    When the file holds the noisy tables behind a model, the model is learned
-    again from them: if it comes out the same, there is nothing else in it. The
-    checksum finds damage; it does not prove who wrote the file. Exit code 1
-    when something is off, 4 when it is no file of ours at all.
-
-    \b
-    [bold]Example[/bold]
-      discreet verify model.zip
-    """
-    if not file.is_file():
-        raise FileFormatError(f"there is no file {file}" if not file.exists() else f"{file} is not a file")
-    lines: list[str] = []
-    problems: list[str] = []
-    try:
-        kind = _kind(file)
-        lines.append(f"{file}: whole, the checksum holds; it is {_NAMES.get(kind, 'a file of another kind')}")
-        if kind == "measurements":
-            _verify_measurements(file, lines, problems)
-        else:
-            _verify_model(file, lines, problems, refit=not no_refit)
-    except ForeignFileError:  # there is nothing to check
-        raise
-    except (FileFormatError, NotAReleaseError) as error:
-        problems.append(str(error))
-    except DiscreetError as error:
-        problems.append(f"its parts do not fit together: {error}")
-    if as_json:
-        say_json({"verified": not problems, "problems": problems, "statement": lines})
-    else:
-        for line in lines:
-            say(line)
-        for problem in problems:
-            say(f"PROBLEM: {problem}")
-    if problems:
-        raise typer.Exit(Exit.CHECK_FAILED)
-
-
-def _kind(file: Path) -> str:
+def kind_of(file: Path) -> str:
     from ..io.archive import read_archive
 
     if file.is_dir():
@@ -140,7 +95,7 @@ def _kind(file: Path) -> str:
     return str(header.get("kind"))
 
 
-def _statement(file: Path, release: Any) -> list[str]:
+def statement_of(file: Path, release: Any) -> list[str]:
     from ..errors import DiscreetError
     from . import views
 
@@ -148,71 +103,6 @@ def _statement(file: Path, release: Any) -> list[str]:
         return views.statement_lines(release)
     except (KeyError, TypeError, ValueError, AttributeError, DiscreetError):
         raise FileFormatError(f"{file} carries no well-formed statement of what it guarantees") from None
-
-
-def _verify_measurements(file: Path, lines: list[str], problems: list[str]) -> None:
-    from ..measurement import Measurements
-
-    released = Measurements.load(file)
-    if not released:
-        problems.append("it holds no tables")
-        return
-    lines.append("Tables: " + ", ".join(m.label for m in released))
-    _verify_tables(released, problems)
-    lines.extend(_statement(file, released.release))
-    _verify_statement(released.release, released.domain.peeked, problems)
-
-
-def _verify_model(file: Path, lines: list[str], problems: list[str], *, refit: bool = True) -> None:
-    from ..models.records import origin_of
-    from ..release import Release
-
-    release = Release.load(file)
-    card = release.model.card
-    lines.extend(_about_model(file, card))
-    if not _is_release(card):
-        if origin_of(card) != "public":
-            problems.append(
-                "it carries no statement of privacy and does not say that it is public knowledge; if it was learned "
-                "from private records, it must not be published"
-            )
-        return
-    _verify_statement(release.card, release.model.domain.peeked, problems)
-    odd = sorted(set(release.run) & {"data", "ledger", "output"})
-    problems += [f"it says where private files lie ({key})" for key in odd]
-    if release.measurements is not None:
-        _verify_tables(release.measurements, problems)
-        mine, theirs = dict(release.card), dict(release.measurements.release)
-        odd = [key for key in ("budget", "unit", "public_size", "peeked") if mine.get(key) != theirs.get(key)]
-        problems += [f"its card and its noisy tables do not agree about the {key.replace('_', ' ')}" for key in odd]
-    if release.again is not None and refit:
-        with progress():
-            agrees = release.refit_agrees()
-        if agrees:
-            searched = release.recipe is not None and release.recipe.method == "searched"
-            found = " and from the graph that was chosen privately" if searched else ""
-            lines.append(f"The model follows from the noisy tables in the file{found}: nothing else is in it.")
-        else:
-            problems.append("the model is not what its recipe makes of the noisy tables in the file")
-
-
-def _verify_statement(card: Mapping[str, Any], peeked: Mapping[str, tuple[str, ...]], problems: list[str]) -> None:
-    """Spent within the budget, and the schema's own marks."""
-    from ..privacy.budget import Budget
-
-    spent, budget = card.get("spent"), card["budget"]
-    if spent is not None and not Budget.from_dict(dict(spent)) <= Budget.from_dict(dict(budget)):
-        problems.append("it says that more was spent than its budget")
-    if dict(card.get("peeked") or {}) != {k: list(v) for k, v in peeked.items()}:
-        problems.append("its statement of what was peeked at does not agree with its schema")
-
-
-def _verify_tables(released: Measurements, problems: list[str]) -> None:
-    for m in released:
-        if m.origin not in ("release", "public"):
-            problems.append(f"the table {m.label} is {m.origin}: it carries no guarantee and must not be published")
-        elif m.origin == "release" and (m.noise.kind == "none" or not m.noise.scale):
-            problems.append(f"the table {m.label} is said to be a release, but has no noise")
 
 
 def _show_model(file: Path, card_file: Path | None, *, force: bool, as_json: bool) -> None:
@@ -234,8 +124,8 @@ def _show_model(file: Path, card_file: Path | None, *, force: bool, as_json: boo
         say_json({"kind": model.kind, "domain": model.domain.to_dict(), "edges": edges, "card": model.card, **beside})
         return
     size = f"{counted(len(model.domain), 'column')} and {counted(len(model.edges), 'edge')}"
-    say(f"{file}: {_NAMES.get(model.kind, 'a model')} of {size}")
-    views.say_lines(_about_model(file, model.card))
+    say(f"{file}: {NAMES.get(model.kind, 'a model')} of {size}")
+    views.say_lines(about_model(file, model.card))
     views.say_lines(_about_release(release))
     views.show_domain(model.domain)
 
@@ -261,11 +151,11 @@ def _about_release(release: Release) -> list[str]:
     return lines
 
 
-def _about_model(file: Path, card: Mapping[str, Any] | None) -> list[str]:
+def about_model(file: Path, card: Mapping[str, Any] | None) -> list[str]:
     """What a model's card says: its guarantee if it is a release, else what it is and where it comes from."""
-    if card is not None and _is_release(card):
+    if card is not None and is_release(card):
         method = card.get("method")
-        return [*_statement(file, card), *([f"Method: {_one_line(method)}"] if isinstance(method, str) else [])]
+        return [*statement_of(file, card), *([f"Method: {_one_line(method)}"] if isinstance(method, str) else [])]
     if card is None:
         return ["A model that is not a release: it carries no card, so nothing is known about where it comes from."]
     what = card.get("what")
@@ -278,7 +168,7 @@ def _about_model(file: Path, card: Mapping[str, Any] | None) -> list[str]:
     return lines
 
 
-def _is_release(card: Mapping[str, Any] | None) -> bool:
+def is_release(card: Mapping[str, Any] | None) -> bool:
     return card is not None and "budget" in card
 
 

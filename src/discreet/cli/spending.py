@@ -18,6 +18,7 @@ from .console import note, progress, waiting
 from .failures import Interrupted
 
 if TYPE_CHECKING:
+    from ..io.archive import Sign
     from ..learn.procedure import Procedure
     from ..measurement import Measurements
     from ..privacy.budget import Budget
@@ -33,7 +34,7 @@ class Order:
 
     procedure: Procedure
     data: Path
-    delimiter: str | None = None
+    text: rows.Text = rows.Text()  # noqa: RUF009
     engine: str | None = None
     public_size: int | None = None
     ledger: Path | None = None
@@ -47,7 +48,7 @@ def spend(
     order: Order,
     show_plan: Callable[[], None],
     make: Callable[[Measurements], T],
-    save: Callable[[T], None],
+    save: Callable[[T, Sign | None], None],
     tell: Callable[[T], None],
     rescue: Callable[[T], None] | None = None,
 ) -> None:
@@ -82,13 +83,14 @@ def _buy(
     order: Order,
     account: Ledger | None,
     make: Callable[[Measurements], T],
-    save: Callable[[T], None],
+    save: Callable[[T, Sign | None], None],
     tell: Callable[[T], None],
     rescue: Callable[[T], None] | None,
 ) -> None:
     from ..privacy.curator import Curator
 
     procedure = order.procedure
+    sign = None if account is None else account.signer  # before the spend: a key that cannot be read costs nothing
     curator: Curator | None = None
     made: T | None = None
     try:
@@ -107,7 +109,7 @@ def _buy(
                 with curator:
                     released = procedure.run(curator)
                 made = make(released)
-            save(made)
+            save(made, sign)
         except (DiscreetError, OSError, MemoryError) as error:
             if curator is None or curator.spent is None:
                 raise
@@ -121,7 +123,7 @@ def _buy(
 
 def _rows(order: Order, how: Callable[..., T]) -> T:
     whole = order.procedure
-    return how(order.data, order.delimiter, whole.domain, whole.unit.column, order.engine or "auto")
+    return how(order.data, order.text, whole.domain, whole.unit.column, order.engine or "auto")
 
 
 def open_ledger(path: Path | None) -> Ledger | None:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import counted
-from . import options
+from . import options, rows
 from .choices import options_from
 from .console import say, say_json, say_table
 from .failures import WrongUse
 from .spending import Order, spend
 
 if TYPE_CHECKING:
+    from ..io.archive import Sign
     from ..learn.procedure import Procedure
     from ..learn.structure.result import StructureResult
 
@@ -43,6 +44,7 @@ def structure(
     approximate_size: options.ApproximateSize = None,
     engine: options.EngineName = None,
     delimiter: options.Delimiter = None,
+    row_is_line: options.RowIsLine = None,
     ledger: options.LedgerFile = None,
     output: Annotated[
         Path | None,
@@ -102,9 +104,9 @@ def structure(
         elif plan:
             say_json({"plan": procedure.to_dict(), "recipe": spec.to_dict()})
 
-    def save(found: StructureResult) -> None:
+    def save(found: StructureResult, sign: Sign | None) -> None:
         if output is not None:
-            found.save(output)
+            found.save(output, sign=sign)
 
     def rescue(found: StructureResult) -> None:
         if as_json:
@@ -113,7 +115,18 @@ def structure(
             _show(found)
 
     spend(
-        Order(procedure, data, delimiter, engine, public_size, ledger, purpose, (output,), force, plan),
+        Order(
+            procedure,
+            data,
+            rows.Text(delimiter, row_is_line),
+            engine,
+            public_size,
+            ledger,
+            purpose,
+            (output,),
+            force,
+            plan,
+        ),
         announce,
         lambda released: spec.conclude(released, domain).model,
         save,

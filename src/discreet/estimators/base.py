@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator  # type: ignore[import-untyped]
 from sklearn.exceptions import DataConversionWarning  # type: ignore[import-untyped]
 from sklearn.utils.validation import validate_data  # type: ignore[import-untyped]
 
+from ..encoding import form_of
 from ..errors import BudgetError, InputError, did_you_mean
 from ..privacy.budget import ApproxDP, Budget, PureDP
 from ..privacy.curator import Curator
@@ -172,7 +173,7 @@ def as_codes(y: Any, classes: Sequence[Any]) -> NDArray[np.uint16]:
     kind = getattr(dtype, "kind", "O")
     words = [isinstance(c, str | bytes) for c in classes]
     if (kind in "US" and not any(words)) or (kind in "biuf" and all(words)):
-        raise InputError(f"y is of type {dtype}, and none of the public classes {tuple(classes)} is; set classes=")
+        raise InputError(f"y holds {form_of(y)}, and none of the public classes {tuple(classes)} is that; set classes=")
     if isinstance(y, list | tuple):  # NumPy would let one entry decide the shape of all
         labels: NDArray[Any] = np.empty(len(y), dtype=object)
         for i, label in enumerate(y):

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if  # type: ignore[import-unt
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
 from ..domain import Attribute, Domain
-from ..encoding import columns_of
+from ..encoding import columns_of, form_of
 from ..errors import InputError
 from ..learn.held_out import HeldOut
 from ..learn.procedure import Procedure
@@ -33,7 +33,9 @@ def _require_numbers(X: Any) -> None:
     kinds = dict(X.dtypes) if hasattr(X, "dtypes") and hasattr(X, "iloc") else {}
     for name, dtype in kinds.items():
         if getattr(dtype, "kind", "O") not in "biuf":
-            raise InputError(f"column {name!r} is {dtype}, not numbers: give domain=…, which says what levels it has")
+            raise InputError(
+                f"column {name!r} holds {form_of(dtype)}, not numbers: give domain=…, which says what levels it has"
+            )
 
 
 def _has_target(estimator: Any) -> bool:

@@ -5,9 +5,11 @@ Layout, in this order::
     header.json        format, version, whatever the caller gives, and for each array its dtype and shape
     arrays/NAME.bin    raw little-endian numbers in C order, sorted by name
     checksum           sha256:… of the bytes of the entries above, one after another
+    signature          if there is one: a public key, and its signature of that checksum
 
 so that ``unzip -p FILE header.json 'arrays/*' | sha256sum`` repeats the checksum. The same header and arrays give the
-same bytes on every machine. The checksum finds damage; it does not prove who wrote the file.
+same bytes on every machine. The checksum finds damage; it does not prove who wrote the file. A signature proves that
+the holder of its key did (:mod:`discreet.signing`).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from io import BufferedIOBase
 from typing import Any
 
@@ -34,19 +36,24 @@ VERSION = 1
 MEASUREMENTS = "measurements"  # the kind of file that holds no model
 
 AnyArray = npt.NDArray[Any]
+Sign = Callable[[str], str]
+"""From the digest of a file to the line of its signature."""
 
 _KINDS = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 _DTYPES: dict[str, np.dtype[Any]] = {kind: np.dtype(kind).newbyteorder("<") for kind in _KINDS}
 _PREFIX, _SUFFIX = "arrays/", ".bin"
+_SIGNATURE, _LONGEST_SIGNATURE = "signature", 1000
 
 
-def write_archive(path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> None:
-    """Write a native file, completely or not at all.
+def write_archive(
+    path: PathLike, header: Mapping[str, Any], arrays: Mapping[str, AnyArray], sign: Sign | None = None
+) -> None:
+    """Write a native file, completely or not at all; ``sign`` makes the line of its signature from its digest.
 
     ``header`` is JSON-able; ``format``, ``version`` and ``arrays`` are filled in. Arrays may hold −inf (a log of
     zero), never NaN or +inf.
     """
-    write_atomically(path, archive_chunks(header, arrays))
+    write_atomically(path, archive_chunks(header, arrays, sign))
 
 
 def archive_bytes(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> bytes:
@@ -54,7 +61,9 @@ def archive_bytes(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> 
     return b"".join(archive_chunks(header, arrays))
 
 
-def archive_chunks(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> Iterator[Chunk]:
+def archive_chunks(
+    header: Mapping[str, Any], arrays: Mapping[str, AnyArray], sign: Sign | None = None
+) -> Iterator[Chunk]:
     """The same bytes, piece by piece; everything is checked before the first piece comes out."""
     ready = {name: _prepare(name, np.asarray(arrays[name])) for name in sorted(arrays)}
     described = {name: {"dtype": array.dtype.name, "shape": list(array.shape)} for name, array in ready.items()}
@@ -67,6 +76,8 @@ def archive_chunks(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) ->
     for _, data in contents:
         digest.update(data)
     contents.append(("checksum", _checksum_text(digest.hexdigest())))
+    if sign is not None:
+        contents.append((_SIGNATURE, f"{sign(digest.hexdigest())}\n".encode("ascii")))
     return container_chunks(contents)
 
 
@@ -84,6 +95,21 @@ def read_archive(
         described = _described_arrays(header, entries, limits)
         _verify(stream, entries, described)
         return header, {name: _load(stream, entries[_entry_name(name)], *described[name]) for name in described}
+
+
+def read_signature(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> tuple[str, str | None]:
+    """The digest of a native file and the line of its signature, None when it has none. Checks neither: it is for files
+    that :func:`read_archive` has read."""
+    with open_checked(source, limits, "file_bytes") as (stream, size):
+        entries = {entry.name: entry for entry in read_directory(stream, size, limits)}
+        texts = {}
+        for name in ("checksum", _SIGNATURE):
+            if name in entries:
+                stream.seek(entries[name].offset)
+                texts[name] = read_exactly(stream, min(entries[name].size, _LONGEST_SIGNATURE)).decode(
+                    "ascii", "replace"
+                )
+        return texts.get("checksum", "").strip().removeprefix("sha256:"), texts.get(_SIGNATURE)
 
 
 def _entry_name(name: str) -> str:
@@ -138,6 +164,10 @@ def _described_arrays(
     if not isinstance(table, dict):
         raise FileFormatError("its header does not describe its arrays")
     expected = ["header.json", *(_entry_name(name) for name in sorted(table)), "checksum"]
+    if _SIGNATURE in entries:
+        expected.append(_SIGNATURE)
+        if entries[_SIGNATURE].size > _LONGEST_SIGNATURE:
+            raise FileFormatError(f"its signature has {entries[_SIGNATURE].size:,} bytes")
     if list(entries) != expected:
         odd = sorted(set(entries) ^ set(expected)) or ["their order"]
         raise FileFormatError(f"its entries are not those that the header lists: {', '.join(odd[:3])[:200]}")
@@ -182,7 +212,7 @@ def _verify(
             if entry.name == "checksum":
                 if chunk != _checksum_text(digest.hexdigest()):
                     raise FileFormatError("its checksum does not match: it was altered after it was written")
-            else:
+            elif entry.name != _SIGNATURE:
                 digest.update(chunk)
                 unusable = unusable or _unusable_values(entry.name, chunk, dtypes.get(entry.name))
         if crc != entry.crc:

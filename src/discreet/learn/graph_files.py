@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +19,9 @@ from typing import Any
 
 from ..domain import Clique, Domain
 from ..errors import DiscreetError, FileFormatError, InputError
+from ..files import open_model
 from ..graph import maximal_cliques, topological_order
 from ..io.bif import parse_bif, read_bif
-from ..io.interchange import open_model
 from ..io.limits import DEFAULT_LIMITS
 from ..io.reading import read_text
 from ..models.base import Model
@@ -152,6 +153,12 @@ def saved_graph(path: Path) -> dict[str, Any]:
     ):
         raise FileFormatError(f"{path} has no list of edges; save the graph again")
     return document
+
+
+def graph_digest(document: Mapping[str, Any]) -> str:
+    """The digest of all that a saved graph says, whatever its spaces and the order of its keys: what is signed."""
+    said = {key: value for key, value in document.items() if key != "signature"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
 
 
 def _released(path: Path, domain: Domain) -> Structure:

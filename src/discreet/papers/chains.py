@@ -55,12 +55,14 @@ _METHODS: dict[str, type[FieldLearner]] = {k.method: k for k in (NoiseAwareField
 class ScaledSteps(Query):
     """Steps weighted by 1/K, K the number of steps of the person: each person weighs at most 1.
 
-    Weights are rounded down to a grid, ⌊2²⁰/K⌋ units, so K of them are at most 2²⁰ units. The column "steps" holds K as
-    the table of steps was made; a table that states it wrongly breaks the bound, so make it with ``steps``.
+    Weights are rounded down to a grid, ⌊2²⁰/K⌋ units, so K of them are at most 2²⁰ units. The column "steps" holds K; a
+    table that states it wrongly would break the bound, so only one made by ``steps`` is asked.
     """
 
+    needs_steps = True
+
     def __init__(self, domain: Domain) -> None:
-        self.domain = domain
+        super().__init__(domain)
         if domain.names != (BEFORE, AFTER, SIZE):
             raise InputError(f"a table of steps has the columns {BEFORE}, {AFTER}, {SIZE}; got {list(domain.names)}")
         self._weights = np.array([UNITS // (k + 1) for k in range(domain[SIZE].size)], dtype=np.int64)

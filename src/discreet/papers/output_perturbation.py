@@ -48,6 +48,7 @@ class PenalisedFit(Query):
     """The penalised fit of a Markov random field as something to be noised: d log potentials."""
 
     def __init__(self, domain: Domain, cliques: Iterable[Iterable[str]], strength: float) -> None:
+        super().__init__(domain)
         self.field = Field(domain, maximal(covering(domain, cliques)), inference="exact")
         self.strength = strength
 

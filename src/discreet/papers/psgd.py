@@ -46,6 +46,9 @@ class ClippedGradients(Query):
     def __init__(self, field: Field, marginals: Array, radius: float) -> None:
         if not 0 < radius < math.inf:
             raise InputError(f"the clipping radius must be positive, got {radius}")
+        super().__init__(field.domain)
+        if marginals.shape != (field.size,):
+            raise InputError(f"the field has {field.size} marginals, got an array of shape {marginals.shape}")
         self.field = field
         self.radius = radius
         self._mu = np.rint(marginals * MARGINAL_UNITS).astype(np.int64)

@@ -68,7 +68,7 @@ class Account:
         self._ledger = ledger
         self._charge: int | None = None
         self._parent: Account | None = None
-        self._part = "block or sample"  # what this is of its parent, in the list of steps
+        self._place: dict[str, Any] = {}  # what this is of its parent, in the list of steps
         self._closed = False
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -207,8 +207,11 @@ class Account:
         if root._charge is None and root._ledger is not None:
             root._ledger.check(root.budget, root.unit)
 
-    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> None:
-        """Book the step; the first one charges the whole budget to the ledger, durably. Noise is drawn after this."""
+    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> int:
+        """Book the step; the first one charges the whole budget to the ledger, durably. Noise is drawn after this.
+
+        Returns its number in the list of all steps.
+        """
         root = self._root
         with root._lock:  # threads may ask one curator, or several blocks of one
             self._check_open()
@@ -220,7 +223,8 @@ class Account:
             self._steps.append(entry)
             self.bookings.append(Booking(tuple(costs), entry))
             if root is not self:
-                root._steps.append({"in": self._part, **entry})
+                root._steps.append({**self._place, **entry})
+            return len(root._steps)
 
     def _named(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         name = self._step_name

@@ -28,10 +28,11 @@ privacy. STOC 2023.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import BudgetError
 from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, epsilon_of_zcdp, rho_of_pure, rho_within
@@ -115,6 +116,36 @@ class Spending:
             mu_squared=self.mu_squared + (cost.mu_squared or 0),
         )
 
+    @classmethod
+    def of(cls, costs: Counter[Cost]) -> Spending:
+        """What many costs add up to, exactly. Different ones are added in pairs: in order, thousands of different
+        scales would make ever longer fractions."""
+        sums = [cls._times(cost, number) for cost, number in costs.items()] or [cls()]
+        while len(sums) > 1:
+            odd = sums[-1:] if len(sums) % 2 else []
+            sums = [a.together(b) for a, b in zip(sums[::2], sums[1::2], strict=False)] + odd
+        return sums[0]
+
+    @classmethod
+    def _times(cls, cost: Cost, number: int) -> Spending:
+        once = cls().plus(cost)
+        return replace(once, **{name: getattr(once, name) * number for name in _SUMS})
+
+    def together(self, other: Spending) -> Spending:
+        """After the steps of both."""
+        both = {name: getattr(self, name) and getattr(other, name) for name in _FLAGS}
+        return Spending(**both, **{name: getattr(self, name) + getattr(other, name) for name in _SUMS})
+
+    def shortened(self) -> Spending:
+        """The same, with fractions that are too long to be written down rounded up, by 10⁻⁶⁰ of them at most."""
+        sums: dict[str, Any] = {name: _short(getattr(self, name)) for name in _SUMS if name != "steps"}
+        return replace(self, **sums)
+
+
+_LONGEST = 4096  # bits: hundreds of different scales have no short common denominator
+_FLAGS = ("all_pure", "all_zcdp", "all_epsilon", "all_gaussian")
+_SUMS = ("steps", "epsilon", "epsilon_delta", "rho", "rho_delta", "mu_squared")
+
 
 @dataclass
 class Accountant:
@@ -132,9 +163,17 @@ class Accountant:
                 f"delta_for_tests={float(self.delta_for_tests)} must lie between 0 and the budget's δ, {float(delta)}"
             )
 
+    def rules(self) -> dict[str, str]:
+        """What a reader must know to add up the steps again, where it is not the usual."""
+        aside = {"delta_for_tests": str(self.delta_for_tests)} if self.delta_for_tests else {}
+        return {**aside, **({"composition": self.composition} if self.composition != "concentrated" else {})}
+
     def fits(self, cost: Cost) -> bool:
         """Whether the step may be taken."""
-        after = self.spending.plus(cost)
+        return self.admits(self.spending.plus(cost))
+
+    def admits(self, after: Spending) -> bool:
+        """Whether these steps are within the total. Every part of what is admitted is admitted too."""
         match self.total:
             case PureDP(epsilon=epsilon):
                 return after.all_pure and after.epsilon <= epsilon
@@ -216,7 +255,7 @@ class Accountant:
 
         Scales are rounded up to floats, which leaves crumbs; a billionth of the total or less counts as nothing.
         """
-        s = self.spending
+        s = self.spending.shortened()
         match self.total:
             case PureDP(epsilon=epsilon):
                 return PureDP(epsilon - s.epsilon) if _is_left(epsilon, s.epsilon) else None
@@ -241,16 +280,16 @@ class Accountant:
 
         The guarantee is the total. For (ε, δ) this is a reading on the way: sound for steps fixed in advance.
         """
-        s = self.spending
+        s = self.spending.shortened()
         if s.steps == 0:
             return None
         match self.total:
-            case PureDP():
-                return PureDP(s.epsilon)
-            case ZCDP():
-                return ZCDP(s.rho)
-            case GaussianDP():
-                return GaussianDP(s.mu_squared)
+            case PureDP(epsilon=epsilon):
+                return PureDP(_reading(self.spending.epsilon, epsilon))
+            case ZCDP(rho=rho):
+                return ZCDP(_reading(self.spending.rho, rho))
+            case GaussianDP(mu_squared=mu_squared):
+                return GaussianDP(_reading(self.spending.mu_squared, mu_squared))
             case ApproxDP(epsilon=epsilon, delta=delta):
                 if self.composition == "basic":
                     return ApproxDP(s.epsilon, s.epsilon_delta) if s.epsilon_delta else PureDP(s.epsilon)
@@ -264,6 +303,18 @@ class Accountant:
 
     def spent_text(self) -> str:
         return "nothing" if self.spent is None else str(self.spent)
+
+
+def _short(amount: Fraction) -> Fraction:
+    if amount.denominator.bit_length() <= _LONGEST:
+        return amount
+    places = 200 + amount.denominator.bit_length() - amount.numerator.bit_length()
+    return Fraction(-(-amount.numerator * 2**places // amount.denominator), 2**places)
+
+
+def _reading(spent: Fraction, total: Fraction) -> Fraction:
+    """Shortened, but what is within the total stays within it."""
+    return total if spent <= total < _short(spent) else _short(spent)
 
 
 def _is_left(total: Fraction, spent: Fraction) -> bool:

@@ -10,6 +10,7 @@ arXiv:2004.00010 (optimal zCDP → (ε, δ)). [HM25] Harrison, Manurangsi 2025, 
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from .gaussian import mu_squared_within
 
 LARGEST = 10**100  # far beyond any meaning, and conversions stay within floats
 Amount = int | float | str | Fraction
+_RATIONAL = re.compile(r"[0-9]+(/[0-9]+)?", re.ASCII)
 _SLACK = Fraction(1, 2**44)  # covers the rounding of a dozen float operations many times over
 
 
@@ -69,7 +71,7 @@ class Budget(ABC):
         kinds: tuple[type[Budget], ...] = (PureDP, ZCDP, ApproxDP, GaussianDP)
         try:
             kind: Any = {k.notion: k for k in kinds}[entry["notion"]]
-            budget: Budget = kind(*(Fraction(entry[k]) for k in kind.__dataclass_fields__))
+            budget: Budget = kind(*(written(entry[k]) for k in kind.__dataclass_fields__))
             return budget
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             raise BudgetError(f"not a budget: {entry!r}") from None
@@ -230,6 +232,13 @@ def _rho(budget: Budget) -> Fraction:
         return budget.rho
     assert isinstance(budget, PureDP | ApproxDP)
     return budget.to_zcdp().rho
+
+
+def written(text: Any) -> Fraction:
+    """A rational as ``to_dict`` writes it. Nothing else: a file that says 1e999999999 must not fill the memory."""
+    if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
+        raise ValueError
+    return Fraction(text)
 
 
 def _positive(amount: Amount, name: str) -> Fraction:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import BudgetError, CostError, InputError
 from ..measurement import Noise
@@ -45,6 +46,30 @@ def noise_of(call: NoiseCall) -> Noise:
     return Noise("laplace" if call.kind == "laplace" else "gaussian", call.scale)
 
 
+_NORMS = {
+    "laplace": ("l1",),
+    "gaussian": ("l2_squared", "linf"),
+    "threshold": ("l1", "linf", "l0"),
+    "stability": ("l1",),
+}
+
+
+def drawn(calls: Iterable[NoiseCall], unit: PrivacyUnit) -> dict[str, Any]:
+    """What a step says of its noise, so that anybody can compute from it what the step costs: of each draw its kind,
+    its scale and how far one unit moves what it is added to (equal ones in a row are counted), and for which unit."""
+    draws = []
+    for call, equal in itertools.groupby(calls):
+        norms = {name: getattr(call.sensitivity, name) for name in _NORMS.get(call.kind, ("linf",))}
+        above = {} if call.threshold is None else {"threshold": call.threshold}
+        draws.append({"kind": call.kind, "scale": call.scale, **norms, **above, "times": len(list(equal))})
+    return {"draws": draws, "unit": moved_by(unit)}
+
+
+def moved_by(unit: PrivacyUnit) -> dict[str, Any]:
+    """What of a unit decides how far it moves a sum."""
+    return {"max_rows": unit.max_rows, "relation": unit.relation}
+
+
 def plan_noise(
     query: Query,
     unit: PrivacyUnit,
@@ -81,6 +106,15 @@ def plan_noise(
             "use noise='laplace', or give ZCDP(ρ) or ApproxDP(ε, δ)"
         )
     return min(plans, key=lambda plan: plan.expected_squared_error)
+
+
+def require_room(share: Budget) -> None:
+    """Refuse a share with which nothing could be asked: not even the noise of a single count would fit."""
+    match share:
+        case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
+            mechanisms.laplace_scale(1, epsilon)
+        case ZCDP(rho=rho):
+            mechanisms.gaussian_scale(1, rho)
 
 
 def _check_cost(query: Query, cells: int) -> None:

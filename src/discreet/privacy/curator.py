@@ -11,7 +11,7 @@ import numpy as np
 from .._version import __version__
 from ..errors import BudgetError, InputError
 from ..measurement import Measurement, Measurements, Noise
-from ..tables.base import Table
+from ..tables.base import Asked, IntArray, Table
 from . import stability, voting
 from .account import Account
 from .accounting import Accountant, Cost
@@ -20,10 +20,12 @@ from .calibration import (
     NoiseChoice,
     SelectionChoice,
     amplified,
+    drawn,
     noise_of,
     plan_noise,
     plan_selection,
     plan_threshold,
+    require_room,
 )
 from .ledger import Ledger
 from .mechanisms import ExactGateway, Gateway, SecureGateway
@@ -105,6 +107,11 @@ class Curator(Account):
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
+    def require(self, asked: Asked) -> None:
+        """Refuse a query, score or test that was made for other columns than the rows have. Costs nothing: every
+        answer begins with it, and whoever asks for several things may begin with all of it."""
+        self._source.require(asked)
+
     def measure(
         self,
         query: Query,
@@ -121,8 +128,9 @@ class Curator(Account):
         share = self._share(share)
         plan = plan_noise(query, self.unit, share, noise=noise, weights=weights)
         self._check(plan.costs)
-        sums = self._rows.sum(query)
-        self._spend(plan.costs, {**query.describe(), "noise": plan.calls[0].kind, "share": share.to_dict()})
+        sums = self._sum(query)
+        step = {**query.describe(), "noise": plan.calls[0].kind, "share": share.to_dict()}
+        self._spend(plan.costs, {**step, **drawn(plan.calls, self.unit)})
         items = []
         for part, call, total in zip(query.parts, plan.calls, sums, strict=True):
             items.append(
@@ -153,8 +161,9 @@ class Curator(Account):
         call, cost = plan_selection(score.linf(self.unit), per_round)
         costs = (cost,) * k
         self._check(costs)
-        scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
-        self._spend(costs, {**score.describe(), "k": k, "noise": call.kind, "share": share.to_dict()})
+        scores = np.asarray(score.scores(self._sum(score.query)), dtype=np.int64)
+        step = {**score.describe(), "k": k, "noise": call.kind, "share": share.to_dict()}
+        self._spend(costs, {**step, **drawn([call] * k, self.unit)})
         left = list(range(len(names)))
         chosen = [left.pop(self._gateway.select(call, scores[left])) for _ in range(k)]
         return Selection(tuple(chosen), tuple(names[i] for i in chosen), call.scale)
@@ -185,8 +194,9 @@ class Curator(Account):
         # each would otherwise be added up with ever longer fractions.
         cost = Cost.of(notion)
         self._check((cost,))
-        scores = np.asarray(score.scores(self._rows.sum(score.query)), dtype=np.int64)
-        self._spend((cost,), {**score.describe(), "k": k, "noise": calls[0].kind, "share": share.to_dict()})
+        scores = np.asarray(score.scores(self._sum(score.query)), dtype=np.int64)
+        step = {**score.describe(), "k": k, "noise": calls[0].kind, "joint": str(joint), "share": share.to_dict()}
+        self._spend((cost,), {**step, **drawn(planned.values(), self.unit)})
         out, start = [], 0
         for call, size in zip(calls, sizes, strict=True):
             left = list(range(start, start + size))
@@ -208,7 +218,8 @@ class Curator(Account):
         call, cost = plan_threshold(sensitivity, share)
         self._check((cost,))
         histogram = {",".join(map(str, cell)): n for cell, n in self._rows.count_sparse(columns).items()}
-        self._spend((cost,), {**query.describe(), "noise": "threshold", "share": share.to_dict()})
+        step = {**query.describe(), "noise": "threshold", "share": share.to_dict()}
+        self._spend((cost,), {**step, **drawn([call], self.unit)})
         released = self._gateway.release_large(call, histogram)
         attributes = [self.domain[n] for n in columns]
         return {
@@ -240,8 +251,9 @@ class Curator(Account):
         cost = Cost.of(share)
         self._check((cost,))
         tables = self._rows.split(blocks, self._gateway.secret())
-        self._spend((cost,), {"query": "partition", "blocks": blocks, "share": share.to_dict()})
-        return tuple(self._child(table, share, self._gateway) for table in tables)
+        number = self._spend((cost,), {"query": "partition", "blocks": blocks, "share": share.to_dict()})
+        places = ({"in": "block or sample", "of": number, "block": block} for block in range(1, blocks + 1))
+        return tuple(self._child(t, share, self._gateway, place) for t, place in zip(tables, places, strict=True))
 
     def subsample(self, rate: Amount, share: Budget | None = None) -> Curator:
         """A curator of a Poisson sample, with as much to spend as costs ``share`` on the whole table.
@@ -252,10 +264,10 @@ class Curator(Account):
         q = as_probability(rate)
         cost = Cost.of(share)
         self._check((cost,))
-        table = self._rows.sample(q, self._gateway.secret())
-        self._spend((cost,), {"query": "subsample", "rate": str(q), "share": share.to_dict()})
         inner = amplified(share, q, self.unit)
-        return self._child(table, inner, self._gateway.inside(inner))
+        table = self._rows.sample(q, self._gateway.secret())
+        number = self._spend((cost,), {"query": "subsample", "rate": str(q), "share": share.to_dict()})
+        return self._child(table, inner, self._gateway.inside(inner), {"in": "block or sample", "of": number})
 
     def vote(
         self, learner: Learner, blocks: int, share: Budget | None = None, *, candidates: Sequence[str] | None = None
@@ -301,9 +313,9 @@ class Curator(Account):
         cost = Cost.of(share)
         self._check((cost,))
         rows = self._rows
-        self._spend((cost,), {"query": "in sequence", "share": share.to_dict()})
-        child = self._child(rows, share, self._gateway)
-        child._accountant.composition, child._part = "basic", "sequence"
+        number = self._spend((cost,), {"query": "in sequence", "share": share.to_dict()})
+        child = self._child(rows, share, self._gateway, {"in": "sequence", "of": number})
+        child._accountant.composition = "basic"
         return child
 
     def in_gaussian(self, share: Budget | None = None) -> Curator:
@@ -319,9 +331,9 @@ class Curator(Account):
         cost = Cost.of(share)
         self._check((cost,))
         rows = self._rows
-        self._spend((cost,), {"query": "Gaussian steps", "share": share.to_dict()})
-        child = self._child(rows, share, self._gateway)
-        child._accountant, child._part = Accountant(within), "Gaussian steps"
+        number = self._spend((cost,), {"query": "Gaussian steps", "share": share.to_dict()})
+        child = self._child(rows, share, self._gateway, {"in": "Gaussian steps", "of": number})
+        child._accountant = Accountant(within)
         return child
 
     def statement(self) -> dict[str, Any]:
@@ -336,6 +348,7 @@ class Curator(Account):
             "domain": self.domain.fingerprint,
             "peeked": {k: list(v) for k, v in self.domain.peeked.items()},
             "version": __version__,
+            **self._accountant.rules(),
         }
 
     def close(self) -> None:
@@ -346,6 +359,16 @@ class Curator(Account):
         return f"{type(self).__name__}({len(self.domain)} columns, unit {self.unit}, budget {self.budget})"
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _share(self, share: Budget | None) -> Budget:
+        share = super()._share(share)
+        require_room(share)  # also where the share is to be divided later: it would be lost
+        return share
+
+    def _sum(self, query: Query) -> tuple[IntArray, ...]:
+        """The one way to exact sums; a query for other columns is refused before the rows are even prepared."""
+        self.require(query)
+        return self._rows.sum(query)
 
     @property
     def _rows(self) -> Table:
@@ -363,9 +386,9 @@ class Curator(Account):
         """For a learner that votes: its block, without noise, and never seen outside."""
         return ExactCurator(block, self.unit)
 
-    def _child(self, table: Table, budget: Budget, gateway: Gateway) -> Curator:
+    def _child(self, table: Table, budget: Budget, gateway: Gateway, place: dict[str, Any]) -> Curator:
         child = Curator(table, self.unit, budget, gateway=gateway, purpose=self.purpose)
-        child._parent = self
+        child._parent, child._place = self, place
         return child
 
 
@@ -381,8 +404,9 @@ class ExactCurator(Curator):
     def _check(self, costs: Sequence[Cost]) -> None:
         pass
 
-    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> None:
+    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> int:
         self._steps.append(self._named(step))
+        return len(self._steps)
 
     @property
     def _rows(self) -> Table:
@@ -391,5 +415,5 @@ class ExactCurator(Curator):
             self._prepared = self._source.clip(self.unit.max_rows, self._gateway.secret()) if clipped else self._source
         return self._prepared
 
-    def _child(self, table: Table, budget: Budget, gateway: Gateway) -> Curator:
+    def _child(self, table: Table, budget: Budget, gateway: Gateway, place: dict[str, Any]) -> Curator:
         return ExactCurator(table, self.unit, budget)

@@ -3,7 +3,11 @@
 A charge is committed and synced to disk *before* any noise is drawn, so a crash counts as spent: the ledger never
 says less than what was released. Charges of several processes are serialised by the database, and each is checked
 against the total inside the same transaction, so together they cannot overspend. Entries are only ever appended, and
-each carries a hash of all before it.
+each carries a hash of all before it, signed with the ledger's key: who has not got the key cannot alter one.
+
+The key is a file of its own beside the ledger (``year.db.key``, for its owner's eyes only), so that whoever may read,
+copy or back up the ledger has not got it by that; it may be a symbolic link to where secrets are kept. Nothing in the
+file can tell that its *end* was cut off, or that it is an old copy: keep its :attr:`~Ledger.head` elsewhere.
 
 An algorithm that takes thousands of steps charges its whole share once and accounts for its steps in memory; what it
 did not use can be given back when it ends in good order (:meth:`Ledger.settle`).
@@ -11,46 +15,36 @@ did not use can be given back when it ends in good order (:meth:`Ledger.settle`)
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from .._version import __version__
 from ..errors import BudgetError, LedgerError
+from ..signing import SigningKey
 from .accounting import Accountant, Cost, Spending
 from .budget import Budget
+from .ledger_entries import (
+    FORMAT,
+    Entry,
+    Kind,
+    add_signatures,
+    against_head,
+    connect,
+    initialise,
+    insert,
+    is_authentic,
+    key_in,
+    key_path,
+    make_file,
+)
 from .unit import PrivacyUnit
-
-_FORMAT = "discreet-ledger-1"
-_WAIT_SECONDS = 120.0
-Kind = Literal["open", "charge", "settle", "steps", "answers"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of the ledger."""
-
-    number: int
-    time: str
-    kind: Kind
-    details: Mapping[str, Any]
-    chain: str
-
-    def digest(self, previous: str) -> str:
-        body = json.dumps(
-            [previous, self.number, self.time, self.kind, self.details], sort_keys=True, ensure_ascii=True
-        )
-        return hashlib.sha256(body.encode()).hexdigest()
 
 
 class Ledger:
@@ -67,16 +61,20 @@ class Ledger:
         self.path = path
         self._read = 0  # number of the last entry that was taken in
         self._chain = ""  # and its hash
+        self._own = ""  # the hash of the last entry that was signed here
+        self._signing: SigningKey | None = None
+        self._key_path = None if path is None else key_path(path)
         self._charges: dict[int, Budget] = {}
         self._settled: set[int] = set()
         self._spending: Spending | None = None  # of all charges taken in; None when it must be added up again
         self._unit: PrivacyUnit | None = None
         first = self._entries(0, limit=1)
         opening = first[0].details if first and first[0].kind == "open" else None
-        if not isinstance(opening, dict) or opening.get("format") != _FORMAT or "total" not in opening:
-            raise LedgerError(f"{path} is not a ledger of this version ({_FORMAT})")
+        if not isinstance(opening, dict) or opening.get("format") != FORMAT or "total" not in opening:
+            raise LedgerError(f"{path} is not a ledger of this version ({FORMAT})")
         self.total = Budget.from_dict(opening["total"])
         self.created = first[0].time
+        self._public = key_in(first[0])  # what entries are signed with; a ledger without a key may get one
 
     def __deepcopy__(self, memo: object) -> Ledger:
         """Itself: a copy of what contains a ledger (scikit-learn copies estimators) must charge the same account."""
@@ -88,7 +86,7 @@ class Ledger:
     def create(cls, path: str | Path, total: Budget) -> Ledger:
         """A new ledger file. An existing one is never overwritten."""
         path = Path(path)
-        if path.exists() or not _make_file(path, total):
+        if path.exists() or not make_file(path, total):
             raise LedgerError(f"{path} exists already; open it with Ledger.open, or choose another name")
         return cls.open(path, total)
 
@@ -99,8 +97,8 @@ class Ledger:
         if not path.exists():
             if total is None:
                 raise LedgerError(f"there is no ledger {path}; make one with Ledger.create(path, total)")
-            _make_file(path, total)  # or another process has, in the meantime
-        connection = _connect(path, "rw")
+            make_file(path, total)  # or another process has, in the meantime
+        connection = connect(path, "rw")
         try:
             ledger = cls(connection, path)
         except sqlite3.DatabaseError as error:
@@ -118,7 +116,7 @@ class Ledger:
     def in_memory(cls, total: Budget) -> Ledger:
         """A ledger that lives as long as the process."""
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        _initialise(connection, total)
+        initialise(connection, total)
         return cls(connection, None)
 
     # -- spending ----------------------------------------------------------------------------------------------------
@@ -135,6 +133,7 @@ class Ledger:
         """Raise the :class:`BudgetError` that a charge would raise now, without charging anything."""
         with self._lock:
             self._catch_up()
+            self._key()  # without it the charge could not be written down
             # How many rows of a person count may differ from charge to charge: the person is the same.
             if self._unit is not None and (unit.column, unit.relation) != (self._unit.column, self._unit.relation):
                 raise BudgetError(
@@ -157,6 +156,7 @@ class Ledger:
     def record_steps(self, charge: int, steps: list[Mapping[str, Any]]) -> None:
         """Write down what a charge was used for. Information only: the charge has paid for it."""
         with self._transaction():
+            self._catch_up()
             self._append("steps", {"charge": charge, "steps": steps})
 
     def count_answers(self, charge: int, answers: int) -> None:
@@ -181,6 +181,46 @@ class Ledger:
                     f"the run of charge number {charge} has had {known} answers, and the file holds {answers}: going "
                     "on from an older copy would answer a question twice for one price; take the latest file"
                 )
+
+    # -- the key -----------------------------------------------------------------------------------------------------
+
+    @property
+    def public_key(self) -> str | None:
+        """Whose signature the entries have; None for a ledger without a key."""
+        with self._lock:
+            self._catch_up()
+            return self._public
+
+    def make_key(self) -> str:
+        """Give a ledger that has no key one: from now on its entries are signed. Returns the public key."""
+        if self._key_path is None:
+            raise LedgerError("a ledger in memory is gone with its process; it needs no key")
+        with self._transaction():
+            self._catch_up()
+            if self._public is None:
+                key = SigningKey.made_at(self._key_path)
+                add_signatures(self._connection)
+                insert(self._connection, "key", {"key": key.public, "version": __version__}, key)
+        public = self.public_key
+        assert public is not None
+        return public
+
+    @property
+    def signer(self) -> Callable[[str], str] | None:
+        """What signs the digest of a release: key and signature in one line; None for a ledger without a key."""
+        with self._lock:
+            self._catch_up()
+            key = self._key()
+        return None if key is None else lambda digest: f"{key.public} {key.sign('release', digest)}"
+
+    @property
+    def head(self) -> str:
+        """The number of the last entry, the hash of all, and its signature. Keep it elsewhere: :meth:`verify` tells by
+        it when the end was cut off, or an old copy put back."""
+        with self._lock:
+            self._catch_up()
+            last = self._entries(self._read - 1)[-1]
+            return last.head if last.signature is None else f"{last.head}:{last.signature}"
 
     # -- looking -----------------------------------------------------------------------------------------------------
 
@@ -209,8 +249,12 @@ class Ledger:
         with self._lock:
             return self._entries(0)
 
-    def verify(self) -> list[str]:
-        """Problems found; an empty list means that the file is whole, unaltered and within its total."""
+    def verify(self, head: str | None = None, key: str | None = None) -> list[str]:
+        """Problems found; an empty list means that the file is whole, unaltered and within its total.
+
+        With a ``head`` that was kept elsewhere: also that nothing up to it was cut off or replaced. With a public
+        ``key``: that this one has signed it.
+        """
         problems: list[str] = []
         with self._lock:
             try:
@@ -220,15 +264,22 @@ class Ledger:
                 return [f"the file cannot be read: {error}"]
             if status != "ok":
                 problems.append(f"the database is damaged: {status}")
-            previous = ""
+            previous, public = "", None
             for position, entry in enumerate(entries, start=1):
                 if entry.number != position:
                     problems.append(f"entry {position} is missing")
                     break
-                if entry.chain != entry.digest(previous):
+                public = public or key_in(entry)
+                if entry.chain != entry.digest(previous) or not is_authentic(entry, public):
                     problems.append(f"entry {entry.number} was altered, or one before it")
                     break
                 previous = entry.chain
+            if public is None and self._key_path is not None and self._key_path.exists():
+                problems.append(f"it names no key, and {self._key_path} is there: was the key taken out of it?")
+            if key is not None and public != key:
+                problems.append(f"it is signed by {public or 'nobody'}, not by {key}")
+            if head is not None:
+                problems += against_head(entries, head, public)
             if not problems:
                 try:
                     self._catch_up()
@@ -264,12 +315,16 @@ class Ledger:
 
     def _catch_up(self) -> None:
         """Take in what this or another process has appended since the last look; altered entries stop everything."""
-        for entry in self._entries(self._read):
-            if entry.number != self._read + 1 or entry.chain != entry.digest(self._chain):
+        entries = self._entries(max(self._read - 1, 0))
+        if self._read:  # the last one that was seen must still be there
+            if not entries or (entries[0].number, entries[0].chain) != (self._read, self._chain):
                 raise LedgerError(
-                    f"the ledger {self.path} was altered at entry {entry.number} or before; it cannot be used. "
-                    "`discreet ledger verify` says more"
+                    f"the ledger {self.path} was put back to an earlier state while it was open; it cannot be used. "
+                    "Bring back the newest copy"
                 )
+            entries = entries[1:]
+        self._public = self._authentic(entries)
+        for entry in entries:
             details = entry.details
             if entry.kind == "charge":
                 amount = self._charges[entry.number] = Budget.from_dict(dict(details["amount"]))
@@ -285,20 +340,63 @@ class Ledger:
                     self._charges[details["charge"]] = Budget.from_dict(dict(details["used"]))
             self._read, self._chain = entry.number, entry.chain
 
+    def _authentic(self, entries: Sequence[Entry]) -> str | None:
+        """Check that these entries continue what was read; the key that they are signed with. The last signature covers
+        all before it, through the hashes."""
+        number, chain, public = self._read, self._chain, self._public
+        for entry in entries:
+            number += 1
+            public = public or key_in(entry)
+            whole = entry.number == number and entry.chain == entry.digest(chain) and key_in(entry) in (None, public)
+            is_last = entry is entries[-1]
+            if not whole or (is_last and entry.chain != self._own and not is_authentic(entry, public)):
+                raise LedgerError(
+                    f"the ledger {self.path} was altered at entry {entry.number} or before; it cannot be used. "
+                    "`discreet ledger verify` says more"
+                )
+            chain = entry.chain
+        return public
+
+    def _key(self) -> SigningKey | None:
+        """The private key, when this ledger has one; an entry without a signature would be taken for a forgery."""
+        if self._signing is not None and self._signing.public == self._public:
+            return self._signing
+        if self._key_path is None:
+            return None
+        place = self._key_path
+        if self._public is None:
+            if place.exists():
+                raise LedgerError(
+                    f"the ledger {self.path} names no key, and {place} is one: the ledger was altered, or a key was "
+                    f"being made and that was cut short. If it was, `discreet ledger key {self.path}` makes it good"
+                )
+            return None
+        if self._signing is None:
+            if not place.exists():
+                raise LedgerError(
+                    f"the key {place} of the ledger {self.path} is missing, so nothing can be charged; bring it back "
+                    "from where you keep a copy, or begin a new ledger"
+                )
+            self._signing = SigningKey.of(place)
+        if self._signing.public != self._public:
+            raise LedgerError(f"{place} is not the key of the ledger {self.path}")
+        return self._signing
+
     def _entries(self, after: int, limit: int = -1) -> list[Entry]:
         rows = self._connection.execute(
-            "SELECT number, time, kind, details, chain FROM entries WHERE number > ? ORDER BY number LIMIT ?",
+            "SELECT * FROM entries WHERE number > ? ORDER BY number LIMIT ?",  # with signatures, if there are any
             (after, limit),
         ).fetchall()
         try:
-            return [Entry(n, t, k, json.loads(d), c) for n, t, k, d, c in rows]
+            return [Entry(n, t, k, json.loads(d), c, *signature) for n, t, k, d, c, *signature in rows]
         except (ValueError, TypeError):
             raise LedgerError(
                 f"the ledger {self.path} holds an entry that cannot be read; run `discreet ledger verify`"
             ) from None
 
     def _append(self, kind: Kind, details: Mapping[str, Any]) -> int:
-        return _insert(self._connection, kind, details)
+        number, self._own = insert(self._connection, kind, details, self._key())
+        return number
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -322,69 +420,3 @@ class Ledger:
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
-
-
-def _make_file(path: Path, total: Budget) -> bool:
-    """Make a whole ledger under another name and put it in place in one step; False when there is one already.
-
-    So nobody ever meets half a ledger, neither a process that opens it at this moment nor one that comes after a crash.
-    """
-    if not path.parent.is_dir():
-        raise LedgerError(f"the folder {path.parent} does not exist; make it first")
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        connection = _connect(draft, "rwc")
-        try:
-            _initialise(connection, total)
-        finally:
-            connection.close()
-        os.link(draft, path)
-    except FileExistsError:
-        return False
-    except (sqlite3.Error, OSError) as error:
-        raise LedgerError(f"cannot create the ledger {path}: {error}") from None
-    finally:
-        draft.unlink(missing_ok=True)
-    return True
-
-
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    try:
-        connection = sqlite3.connect(
-            f"{path.resolve().as_uri()}?mode={mode}",
-            uri=True,
-            timeout=_WAIT_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        connection.execute(
-            "PRAGMA synchronous = EXTRA"
-        )  # the commit survives a power cut, the directory entry included
-    except sqlite3.Error as error:
-        raise LedgerError(f"cannot open the ledger {path}: {error}") from None
-    return connection
-
-
-def _initialise(connection: sqlite3.Connection, total: Budget) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    connection.execute(
-        "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "
-        "details TEXT NOT NULL, chain TEXT NOT NULL)"
-    )
-    _insert(connection, "open", {"format": _FORMAT, "total": total.to_dict(), "version": __version__})
-    connection.execute("COMMIT")
-
-
-def _insert(connection: sqlite3.Connection, kind: Kind, details: Mapping[str, Any]) -> int:
-    last = connection.execute("SELECT number, chain FROM entries ORDER BY number DESC LIMIT 1").fetchone()
-    number, previous = (last[0] + 1, last[1]) if last else (1, "")
-    # Through JSON and back: the hash is of what will be read again.
-    text = json.dumps(details)
-    details = json.loads(text)
-    time = datetime.now(UTC).isoformat(timespec="milliseconds")
-    chain = Entry(number, time, kind, details, "").digest(previous)
-    connection.execute(
-        "INSERT INTO entries VALUES (?, ?, ?, ?, ?)",
-        (number, time, kind, text, chain),
-    )
-    return number

@@ -46,6 +46,7 @@ import opendp.metrics as dp_metrics
 from opendp.mod import enable_features
 from scipy.fft import next_fast_len
 
+from ..errors import BudgetError
 from ..measurement import Origin
 from ..progress import listening, nobody, track
 from ..tables.base import KEY_BYTES, IntArray
@@ -57,6 +58,10 @@ enable_features("contrib")
 
 MICROSECONDS_PER_DRAW = {"laplace": 6.0, "gaussian": 10.0}  # measured on one core; a forecast, not a promise
 _CHUNK = 1 << 14
+# Noise is added to whole numbers of 64 bits, and what does not fit is cut off. At this scale Laplace noise exceeds 2⁶²,
+# half of what fits, with probability e⁻⁶⁴, and Gaussian noise never; the thresholds are kept below that too.
+LARGEST_SCALE = 2**56
+LARGEST_THRESHOLD = 2**62
 
 
 @dataclass(frozen=True)
@@ -197,15 +202,26 @@ def float_above(x: Fraction) -> float:
     return y if Fraction(y) >= x else math.nextafter(y, math.inf)
 
 
+def fitting(scale: Fraction | float) -> float:
+    """The scale as a float, rounded up; refused where the noise would not fit the whole numbers it is added to."""
+    if not scale <= LARGEST_SCALE:
+        raise BudgetError(
+            "the budget is too small, or is divided among too many: noise of a scale beyond 2⁵⁶ does not fit whole "
+            "numbers of 64 bits. Give more, or ask for less of it"
+        )
+    return float_above(Fraction(scale))
+
+
 def laplace_scale(l1: int, epsilon: Fraction) -> float:
     """Discrete Laplace: b ≥ Δ₁/ε."""
-    return float_above(Fraction(l1) / epsilon)
+    return fitting(Fraction(l1) / epsilon)
 
 
 def gaussian_scale(l2_squared: int, rho: Fraction) -> float:
     """Discrete Gaussian: σ² ≥ Δ₂²/(2ρ)."""
     wanted = Fraction(l2_squared) / (2 * rho)
-    sigma: float = math.sqrt(float_above(wanted))
+    # Floats end at 2¹⁰²⁴, so what is far too large is refused by its square.
+    sigma: float = math.sqrt(float_above(wanted)) if wanted <= LARGEST_SCALE**2 else fitting(math.inf)
     while Fraction(sigma) ** 2 < wanted:
         sigma = math.nextafter(sigma, math.inf)
     return float(sigma)
@@ -213,7 +229,7 @@ def gaussian_scale(l2_squared: int, rho: Fraction) -> float:
 
 def selection_scale_pure(linf: int, epsilon: Fraction) -> float:
     """Permute-and-flip: b ≥ 2Δ∞/ε."""
-    return float_above(Fraction(2 * linf) / epsilon)
+    return fitting(Fraction(2 * linf) / epsilon)
 
 
 def selection_scale_zcdp(linf: int, rho: Fraction) -> float:
@@ -231,16 +247,29 @@ def threshold_for(sensitivity: Sensitivity, scale: float, delta: Fraction) -> in
     move by the rest of Δ₁ under noise of scale b.
     """
     log_q = -1 / scale
-    log_p_allowed = min(math.log(delta) - math.log(sensitivity.l0), math.log(-math.expm1(log_q)))
+    log_p_allowed = min(_log(delta) - math.log(sensitivity.l0), math.log(-math.expm1(log_q)))
     log_target = log_p_allowed + math.log1p(math.exp(log_q)) - 1e-12  # strictly inside, whatever rounding did
-    return sensitivity.linf + max(1, math.ceil(log_target / log_q)) - 1
+    return _fitting_threshold(sensitivity.linf + max(1, math.ceil(log_target / log_q)) - 1)
 
 
 def stability_threshold(scale: float, delta: Fraction) -> int:
     """Least whole τ ≥ 0 with P(noise > τ) = q^{τ+1}/(1 + q) ≤ δ, where q = e^{−1/b}."""
     log_q = -1 / scale
-    log_target = math.log(delta) + math.log1p(math.exp(log_q)) - 1e-12  # strictly inside, whatever rounding did
-    return max(0, math.ceil(log_target / log_q) - 1)
+    log_target = _log(delta) + math.log1p(math.exp(log_q)) - 1e-12  # strictly inside, whatever rounding did
+    return _fitting_threshold(max(0, math.ceil(log_target / log_q) - 1))
+
+
+def _log(delta: Fraction) -> float:
+    return math.log(delta.numerator) - math.log(delta.denominator)  # also of one that is below all floats
+
+
+def _fitting_threshold(threshold: int) -> int:
+    if threshold > LARGEST_THRESHOLD:
+        raise BudgetError(
+            "the budget is too small: no count of 64 bits could be above the threshold that its ε and δ ask for. Give "
+            "more of either"
+        )
+    return threshold
 
 
 # -- (ε, δ) of an all-Gaussian batch, directly -----------------------------------------------------------------------

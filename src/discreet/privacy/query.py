@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import require_domain, require_groups
-from ..domain import Clique, Domain
+from ..domain import Attribute, Clique, Domain
 from ..encoding import Codes
 from ..errors import InputError
 from ..tables.base import IntArray
@@ -27,6 +27,8 @@ from .unit import PrivacyUnit, Relation, Sensitivity
 
 LARGEST_TERM = 2**31  # per record, in grid units: sums of up to 2³² records cannot overflow 64 bits
 Grid = Fraction | int
+Noun = tuple[str, str]
+"""What people call one such question, and several of them: ``("table", "tables")``."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,25 @@ class Query(ABC):
 
     A subclass gives ``parts``, ``row_sensitivity`` and either ``cliques`` with ``combine`` (the sums follow from
     contingency tables) or ``columns`` with ``sum_rows`` (rows are visited in batches).
+
+    ``domain`` is what it was made for. A sensitivity holds for the levels that are foreseen there: a table whose
+    columns have others refuses the query before a row is touched (:meth:`discreet.tables.base.Table.require`).
     """
+
+    noun: ClassVar[Noun] = ("sum", "sums")
+    needs_steps = False  # whether its sensitivity rests on what only a table that ``steps`` made can promise
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = require_domain(domain)
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The columns that it uses, as they are in the domain that it was made for."""
+        if "domain" not in self.__dict__:
+            raise InputError(f"{type(self).__name__} does not say its domain; call super().__init__(domain) when made")
+        if self.cliques is not None:
+            return tuple(self.domain[n] for n in dict.fromkeys(n for c in self.cliques for n in c))
+        return tuple(self.domain[n] for n in self.columns or self.domain.names)
 
     @property
     @abstractmethod
@@ -89,7 +109,12 @@ class Query(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Public description, for ledgers and release cards."""
-        return {"query": type(self).__name__, "parts": [p.label for p in self.parts]}
+        return {**named("query", self), "parts": [p.label for p in self.parts]}
+
+
+def named(role: str, asked: Any) -> dict[str, Any]:
+    """The name of what is asked, and its noun: ledgers and reports have their words from here."""
+    return {role: type(asked).__name__.lstrip("_"), "noun": list(asked.noun)}
 
 
 class Marginals(Query):
@@ -100,8 +125,10 @@ class Marginals(Query):
     from one cell (L1 = 2, L2² = 2, L∞ = 1).
     """
 
+    noun = ("table", "tables")
+
     def __init__(self, domain: Domain, cliques: Iterable[Iterable[str]]) -> None:
-        self.domain = require_domain(domain)
+        super().__init__(domain)
         self._cliques = tuple(domain.clique(c) for c in require_groups(cliques))
         if len(set(self._cliques)) != len(self._cliques):
             twice = next(c for c in self._cliques if self._cliques.count(c) > 1)
@@ -154,7 +181,7 @@ class CellSums(Query):
         grid: Grid | float = 1,
         label: str = "sums",
     ) -> None:
-        self.domain = domain
+        super().__init__(domain)
         given = [clique] if isinstance(clique, str) else list(clique)
         self._clique = domain.clique(given)
         self._grid = Fraction(grid)
@@ -208,7 +235,17 @@ class Score(ABC):
     Higher is better. Scores may be any function of the sums of ``query``; the sensitivity is that of the score.
     """
 
+    noun: ClassVar[Noun] = ("choice", "choices")
     query: Query
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The columns that it uses: a score knows nothing of the rows but the sums of its query."""
+        return self.query.attributes
+
+    @property
+    def needs_steps(self) -> bool:
+        return self.query.needs_steps
 
     @property
     @abstractmethod
@@ -217,14 +254,14 @@ class Score(ABC):
 
     @abstractmethod
     def scores(self, sums: Sequence[IntArray]) -> IntArray:
-        """One whole number a candidate."""
+        """One whole number for each candidate."""
 
     @abstractmethod
     def linf(self, unit: PrivacyUnit) -> int:
         """Largest change of any score through one unit. Scores may move both ways."""
 
     def describe(self) -> dict[str, Any]:
-        return {"score": type(self).__name__, "candidates": len(self.candidates)}
+        return {**named("score", self), "candidates": len(self.candidates)}
 
 
 class GroupedScore(Score):
@@ -254,6 +291,8 @@ class GroupedScore(Score):
 class LargestSum(Score):
     """Select the largest of a query's sums (over all its parts, which must share one grid)."""
 
+    noun = ("choice of the largest sum", "choices of the largest sum")
+
     def __init__(self, query: Query) -> None:
         self.query = query
         if len({p.grid for p in query.parts}) > 1:
@@ -276,6 +315,8 @@ class WorstTable(Score):
     By the triangle inequality the score moves by at most the table's own L1 sensitivity: 1 under add-remove, 2 under
     replace-one (times the rows of a person). Approximations are rounded to whole counts.
     """
+
+    noun = ("choice of a table", "choices of a table")
 
     def __init__(self, marginals: Marginals, approximation: Sequence[NDArray[Any]]) -> None:
         self.query = marginals

@@ -92,10 +92,15 @@ def arrow_list(values: Any) -> list[Any]:
 def _by_dictionary(values: Any, attribute: Attribute) -> Codes:
     size = len(values.dictionary)
     codes = np.empty(size + 1, dtype=code_type(attribute.size))
-    codes[:size] = encode_column(_series(values.dictionary), attribute)
+    kind = values.type.value_type
+    texts = not attribute.is_numeric and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    distinct = values.dictionary
+    codes[:size] = encode_arrow(distinct, attribute) if texts else encode_column(_series(distinct), attribute)
     codes[size] = encode_column([None], attribute)[0]
-    index = pc.fill_null(values.indices.cast(pa.int64()), size).to_numpy(zero_copy_only=False)
-    return np.take(codes, np.asarray(index))
+    index = values.indices
+    if index.null_count:
+        index = pc.fill_null(index.cast(pa.int64()), size)
+    return np.take(codes, np.asarray(index.to_numpy(zero_copy_only=False)))
 
 
 def _series(values: Any) -> Any:

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Clique, Domain
+from ..domain import Attribute, Clique, Domain
 from ..encoding import Codes
+from ..errors import InputError, SchemaError, did_you_mean
 
 IntArray = NDArray[np.int64]
 KEY_BYTES = 16
 
 
-class RowQuery(Protocol):
+class Asked(Protocol):
+    """Anything that rows are asked for: a query, a score or a test."""
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The columns that it uses, as they are in the domain that it was made for."""
+
+    @property
+    def needs_steps(self) -> bool:
+        """Whether it may be asked of tables of steps only."""
+
+
+class RowQuery(Asked, Protocol):
     """A sum over rows, as a table sees it. :class:`discreet.privacy.query.Query` adds the privacy side to it."""
 
     @property
@@ -43,9 +57,34 @@ class Table(ABC):
 
     domain: Domain
     unit_column: str | None
+    counts_steps = False  # whether the column "steps" holds what :func:`~discreet.tables.sequences.steps` counted
+
+    def require(self, asked: Asked) -> None:
+        """Refuse what was made for other columns than these, by public things alone and before a row is touched.
+
+        A record with a level that a query does not foresee would make it fail, or move it by more than it says.
+        """
+        what = type(asked).__name__
+        if asked.needs_steps and not self.counts_steps:
+            raise InputError(
+                f"{what} weighs the rows of a person by how many the table says there are; only a table made by "
+                "discreet.tables.sequences.steps counts them itself. Make one, or use ChainLearner(bound='sample')"
+            )
+        for made_for in asked.attributes:
+            if made_for.name not in self.domain:
+                hint = did_you_mean(made_for.name, self.domain)
+                raise SchemaError(f"{what} uses the column {made_for.name!r}, which the rows lack{hint}")
+            own = self.domain[made_for.name]
+            if differ := _differences(made_for, own):
+                raise SchemaError(
+                    f"{what} was made for another column {own.name!r} than the rows have ({made_for.size} levels there "
+                    f"and {own.size} here; they differ in {', '.join(differ)}). Make it with the domain of the rows, "
+                    "or encode the rows under the domain that it was made for"
+                )
 
     def sum(self, query: RowQuery) -> tuple[IntArray, ...]:
         """Sum a query over all rows, exactly."""
+        self.require(query)
         if query.cliques is not None:
             return query.combine(self.count(query.cliques))
         return self.stream(query)
@@ -77,3 +116,11 @@ class Table(ABC):
     @abstractmethod
     def without_persons(self) -> Table:
         """The same rows, each its own unit."""
+
+
+def _differences(a: Attribute, b: Attribute) -> list[str]:
+    """Where two attributes of one name differ. That one was peeked at has nothing to do with its codes."""
+    if a is b:
+        return []
+    names = ["labels", *(f.name for f in fields(Attribute) if f.name != "peeked")]  # labels: True equals 1, not "true"
+    return [name for name in names if getattr(a, name) != getattr(b, name)]

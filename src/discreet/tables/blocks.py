@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Clique, Domain
-from ..encoding import Codes, code_type
+from ..encoding import Codes, can_hold, code_type
+from ..errors import InputError
 from . import coins
 
 BLOCK_ROWS = 1 << 17
@@ -59,6 +60,9 @@ class Layout:
         return sum(t.itemsize for t in self._types.values()) + 16 * self.has_persons
 
     def pack(self, block: Block) -> bytes:
+        for a in self.domain.attributes:  # what is packed more tightly must not wrap around
+            if not can_hold(block.columns[a.name].dtype, a.size):
+                raise InputError(f"the codes of column {a.name!r} are of a type too small for its {a.size:,} levels")
         parts = [np.ascontiguousarray(block.columns[n], dtype=t).tobytes() for n, t in self._types.items()]
         if self.has_persons and block.identity is not None:
             parts.append(np.ascontiguousarray(block.identity).tobytes())

@@ -5,9 +5,7 @@ A tool for the curator, outside the guarantee. It names columns and rules, never
 
 from __future__ import annotations
 
-import csv
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -16,20 +14,23 @@ from typing import Any
 from ..domain import Attribute, Domain
 from ..schema import destinations, free_label
 from .arrow import arrow_list, encode_arrow
-from .delimited import TO_UTF8, DelimitedFile, is_unicode
-from .sources import SourceFile, failures_of
+from .delimited import TO_UTF8, DelimitedFile
+from .lines import LONGEST, Fields, Form, fields_of, is_utf8
+from .sources import SourceFile, failures_of, tool
 
 WORDS_FOR_ABSENT = ("na", "n/a", "nan", "null", "none", "?", "-", ".", "missing", "unknown")
 
 _SHORT = "has fewer fields than the first line; it is read as far as it goes, and what is missing counts as absent"
 _LONG = "has more fields than the first line; it is read as far as it goes, and the surplus is dropped"
 _NUL = "holds NUL characters; a value with them is none of the levels"
-_OPEN = "has a quote that is not closed, which swallows the rows after it; they will not be counted"
-_STRAY = "has text after a closing quote; it is read as far as it goes"
-_HUGE = (
-    "has a field larger than 128 KiB: if that is a quote that is not closed, it swallows the rows after it, and they "
-    "will not be counted; the check of quotes and fields ends there"
+_OPEN = "has a quote that is not closed; the end of the line closes it"
+_STRAY = "has text after a closing quote; it is read as part of the field"
+_SPANS = (
+    "spans lines that look like rows, as a quote before them is closed only behind them; if they are rows, give "
+    "--row-is-line (row_is_line=True)"
 )
+_LINE_END = "holds a line end of another kind than the first line has; it is read as part of the field"
+_HUGE = f"is longer than {LONGEST >> 20} MiB; it will not be counted"
 _NOT_UNICODE = f"has text that is not UTF-8; rows with it will not be counted. Is it another encoding? Then {TO_UTF8}"
 _NO_UNIT = "is empty in some rows; they will not be counted, as nobody knows whose they are"
 
@@ -66,10 +67,10 @@ def examine(file: SourceFile, domain: Domain, *, unit: str | None = None) -> Exa
         file.require([unit], "unit column", credible=True)
     read = [name for name in file.names if name in domain or name == unit]
     found = Examination(_form_problems(file, read) if isinstance(file, DelimitedFile) else [])
-    with file.connection() as connection:
+    with tool(file) as connection:
         if unit is not None:
-            query = f"SELECT count(*) FROM {file.source} WHERE {file.column(unit)} IS NULL"
-            ((rows,),) = connection.execute(query, [file.pattern]).fetchall()
+            nobody = file.relation(connection, [unit]).filter(f"{file.column(unit)} IS NULL")
+            ((rows,),) = nobody.aggregate("count(*)").fetchall()
             if rows:
                 found.problems.append(Problem(unit, _NO_UNIT, rows))
         for attribute in domain.attributes:
@@ -85,72 +86,36 @@ def examine(file: SourceFile, domain: Domain, *, unit: str | None = None) -> Exa
 # -- the form of the file ----------------------------------------------------------------------------------------------
 
 
-class _Lines:
-    """The lines of a file, keeping those that were taken since the last look: a record may span several."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._lines = iter(lines)
-        self._taken: list[str] = []
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self._taken.append(line)
-            yield line
-
-    def taken(self) -> str:
-        text = "".join(self._taken)
-        self._taken.clear()
-        return text
-
-
-class _Quotes:
-    """Whether the quotes of a record are as they should be."""
-
-    def __init__(self, delimiter: str) -> None:
-        d = re.escape(delimiter)
-        blanks = "" if delimiter == " " else "[ ]*+"
-        one = rf'(?:"(?:[^"]++|"")*+"{blanks}|(?!")[^{d}\r\n]*+)'
-        self._sound = re.compile(rf"(?:{one}{d})*+")
-        self._whole = re.compile(rf"{one}[\r\n]*+")
-        self._open = re.compile(r'"(?:[^"]++|"")*+')
-
-    def rule(self, record: str) -> str:
-        """The rule that is broken, or nothing."""
-        sound = self._sound.match(record)
-        rest = record[sound.end() :] if sound else record
-        if self._whole.fullmatch(rest):
-            return ""
-        # Closed in a later line by the quote that was to open another field: just as bad as not at all.
-        runs_on = self._open.fullmatch(rest) or "\n" in rest.rstrip("\r\n") or "\r" in rest.rstrip("\r\n")
-        return _OPEN if runs_on else _STRAY
-
-
 def _form_problems(file: DelimitedFile, read: Iterable[str]) -> list[Problem]:
     """Rules of the format that rows break. A field that is not UTF-8 matters in columns that are read."""
     rules: Counter[str] = Counter()
     not_unicode: Counter[str] = Counter()
     positions = [(file.names.index(name), name) for name in read]
-    quotes = _Quotes(file.delimiter)
-    with file.open_text() as text:
-        lines = _Lines(text)
-        reader = csv.reader(lines, delimiter=file.delimiter, strict=False)
-        try:
-            for number, row in enumerate(reader):
-                record = lines.taken()
-                if number == 0 or not row:  # the names, or a blank line
-                    continue
-                if len(row) != len(file.names):
-                    rules[_SHORT if len(row) < len(file.names) else _LONG] += 1
-                if "\x00" in record:
-                    rules[_NUL] += 1
-                if '"' in record and (rule := quotes.rule(record)):
-                    rules[rule] += 1
-                if not record.isascii() and not is_unicode(record):
-                    not_unicode.update(name for i, name in positions if i < len(row) and not is_unicode(row[i]))
-        except csv.Error:
-            rules[_HUGE] += 1
-    problems = [Problem(None, f"a row {rule}", rows) for rule, rows in rules.items()]
+    for piece in file.pieces():
+        rules[_HUGE] += piece.too_long
+        if b"\x00" in piece.plain:
+            rules[_NUL] += sum(b"\x00" in line for line in piece.plain.split(file.form.line_end))
+        for record in piece.odd:
+            row = fields_of(record, file.form)
+            rules.update(_broken(record, row, file.form))
+            not_unicode.update(name for i, name in positions if i < len(row.values) and not is_utf8(row.values[i]))
+    problems = [Problem(None, f"a row {rule}", rows) for rule, rows in rules.items() if rows]
     return problems + [Problem(name, _NOT_UNICODE, rows) for name, rows in not_unicode.items()]
+
+
+def _broken(record: bytes, row: Fields, form: Form) -> Iterator[str]:
+    """The rules that a record breaks in its form."""
+    if len(row.values) != form.columns:
+        yield _SHORT if len(row.values) < form.columns else _LONG
+    if b"\x00" in record:
+        yield _NUL
+    if row.left_open or row.stray:
+        yield _OPEN if row.left_open else _STRAY
+    if b'"' not in record and (b"\r" in record or b"\n" in record):
+        yield _LINE_END
+    inner_lines = record.split(form.line_end)[1:-1]
+    if form.columns > 1 and any(len(fields_of(line, form).values) == form.columns for line in inner_lines):
+        yield _SPANS
 
 
 # -- the values --------------------------------------------------------------------------------------------------------
@@ -165,9 +130,9 @@ def _check_column(connection: Any, file: SourceFile, attribute: Attribute, found
     broken: dict[tuple[str, bool], list[int]] = {}
     column = file.column(attribute.name)
     # By way of Arrow, as a fit reads them: whatever a value is (a time in a zone, the year 29349), it has a code.
-    query = f"SELECT {column}, count(*) FROM {file.source} GROUP BY 1"
     with failures_of(file):
-        for batch in connection.sql(query, params=[file.pattern]).to_arrow_reader(50_000):
+        counted = file.relation(connection, [attribute.name]).aggregate(f"{column}, count(*)", column)
+        for batch in counted.to_arrow_reader(50_000):
             values, codes = arrow_list(batch.column(0)), encode_arrow(batch.column(0), open_ended)
             for value, rows, code in zip(values, batch.column(1).to_pylist(), codes.tolist(), strict=True):
                 label = open_ended.labels[code]

@@ -1,16 +1,17 @@
-"""Delimited text (CSV): the header, and rows as text, read through DuckDB without ever looking at them to decide how.
+"""Delimited text (CSV): the header line, which is public, and the rows behind it as texts.
 
-The first line is public: it names the columns, and it alone decides the delimiter. Everything else is private, so how
-the file is read must not depend on it. Nothing is sniffed, every column is text, and a row that is not well-formed is
-read as far as it goes: missing fields are absent, surplus fields are dropped, and a row that is not UTF-8 is left out.
-Messages name the file and the column, never what stands in a row; for that reason DuckDB's own are not shown.
+The first line names the columns, and it alone decides the delimiter and how lines end. Everything else is private, so
+how the file is read must not depend on it, and how a row is read must depend on that row alone (see lines.py). Nothing
+is sniffed, every column is text, and a row that is not well-formed is read as far as it goes: missing fields are
+absent, surplus fields are dropped, and a row that is not UTF-8 is left out. Messages name the file and the column,
+never what stands in a row.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
-import io
 import os
 import re
 import zlib
@@ -18,17 +19,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 import duckdb
+import pyarrow as pa
 
-from ..domain import Domain
 from ..errors import FileFormatError, InputError, did_you_mean
-from .encode import encode
-from .memory import MemoryTable
+from .lines import Form, Piece, batch_of, pieces
 
 DELIMITERS = ",;\t|"
-_BATCH = 50_000
 _LONGEST_HEADER = 1 << 20
 _SAVE = "save the rows as a CSV file in UTF-8"
 _SIGNATURES = {
@@ -38,8 +37,6 @@ _SIGNATURES = {
     b"\xfe\xff": f"UTF-16 text; {_SAVE}, or convert it: iconv -f UTF-16 -t UTF-8 OLD.csv > NEW.csv",
     b"SQLite format 3": f"a database; {_SAVE}",
 }
-# Other encodings are not read as they are: DuckDB fails on bytes that one of them does not have, and whether a fit
-# fails must not depend on what a row holds.
 TO_UTF8 = "save it as UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv (LATIN1, … as it may be)"
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
@@ -51,12 +48,9 @@ class DelimitedFile:
 
     path: Path
     names: tuple[str, ...]
-    delimiter: str
+    form: Form
     compression: str = "none"
-
-    def open_text(self, errors: str = "surrogateescape") -> IO[str]:
-        """The text, line ends as they are."""
-        return _text(self.path, self.compression, errors)
+    start: int = 0  # where the rows begin in the unpacked bytes
 
     def require(self, names: Iterable[str], role: str, *, credible: bool = False) -> None:
         """Every one of these columns is there, or an error that says which is not.
@@ -74,65 +68,49 @@ class DelimitedFile:
                     + (hint or "; it must name the columns as the schema does")
                 )
 
-    def rows(self, names: Sequence[str]) -> Iterator[list[tuple[str | None, ...]]]:
-        """Batches of rows, only these columns, every value as text or None."""
-        columns = ", ".join(self.column(name) for name in names)
-        with self.connection() as connection:
-            result = connection.execute(f"SELECT {columns} FROM {self.source}", [self.pattern])
-            while batch := result.fetchmany(_BATCH):
-                yield batch
+    def pieces(self) -> Iterator[Piece]:
+        """The records, some at a time; :meth:`batch` makes columns of them."""
+        try:
+            yield from pieces(self._opened, self.form)
+        except (OSError, EOFError, zlib.error):
+            raise FileFormatError(f"cannot read {self.path} to its end; is it whole?") from None
+
+    @contextmanager
+    def _opened(self, at: int) -> Iterator[IO[bytes]]:
+        """The rows, from a number of bytes on."""
+        with _unpacked(self.path, self.compression) as stream:
+            missing = self.start + at
+            if self.compression == "none":
+                stream.seek(missing)
+                missing = 0
+            while missing and (passed := len(stream.read(min(missing, _LONGEST_HEADER)))):
+                missing -= passed
+            yield stream
+
+    def batch(self, piece: Piece, names: Sequence[str]) -> Any:
+        """These columns of some records as Arrow texts, called c0, c1, … by their place in the file."""
+        return batch_of(piece, self.form, [self.names.index(name) for name in names])
 
     # -- for queries in SQL: columns are called c0, c1, … because DuckDB does not tell "A" from "a" ------------------
 
     def column(self, name: str) -> str:
         return f"c{self.names.index(name)}"
 
-    @property
-    def source(self) -> str:
-        """The table function to select from; its one parameter is :attr:`pattern`."""
-        types = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(self.names)))
-        delimiter = self.delimiter.replace("'", "''")
-        return (
-            f"read_csv(?, auto_detect = false, header = true, delim = '{delimiter}', quote = '\"', escape = '\"', "
-            f"columns = {{{types}}}, null_padding = true, strict_mode = false, ignore_errors = true, "
-            f"compression = '{self.compression}', parallel = false, max_line_size = 33554432)"
-        )
-
-    @property
-    def pattern(self) -> str:
-        """The path for DuckDB, which would take * and ? and [ in it as wildcards."""
-        return "".join(f"[{c}]" if c in "*?[" else c for c in os.path.abspath(self.path))
-
-    @contextmanager
-    def connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A private connection: it fetches no extensions, and spills no private rows to the disk."""
-        options: dict[str, str | bool | int | float | list[str]] = {
-            "temp_directory": "",
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        }
-        connection = duckdb.connect(config=options)
-        try:
-            connection.execute("SET enable_progress_bar = false")  # it would draw on the standard output
-            yield connection
-        except duckdb.InterruptException:
-            raise KeyboardInterrupt from None
-        except duckdb.Error as error:
-            # The message may quote a row. The kind of the error is all that may be said.
-            raise FileFormatError(
-                f"cannot read {self.path} as delimited text ({type(error).__name__}); is it UTF-8, with "
-                f"{self.delimiter!r} between the fields and quotes that are closed?"
-            ) from None
-        finally:
-            connection.close()
+    def relation(self, connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Any:
+        """These columns as something to select from, once."""
+        schema = pa.schema([(self.column(name), pa.string()) for name in names])
+        batches = (self.batch(piece, names) for piece in self.pieces())
+        return connection.from_arrow(pa.RecordBatchReader.from_batches(schema, batches))
 
 
-def open_delimited(path: str | os.PathLike[str], delimiter: str | None = None) -> DelimitedFile:
+def open_delimited(
+    path: str | os.PathLike[str], delimiter: str | None = None, *, row_is_line: bool = False
+) -> DelimitedFile:
     """Read the first line of a file. Byte-order marks and quoted names are understood."""
     path = Path(path)
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-        raise InputError(f"a delimiter is one character, not a quote or a line end; got {delimiter!r}")
-    compression, line = _first_line(path)
+    if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n'):
+        raise InputError(f"a delimiter is one ASCII character, not a quote or a line end; got {delimiter!r}")
+    compression, line, line_end, start = _first_line(path)
     chosen = delimiter or max(DELIMITERS, key=lambda d: len(_fields(line, d)))
     names = tuple(_fields(line, chosen))
     for position, name in enumerate(names, start=1):
@@ -142,39 +120,22 @@ def open_delimited(path: str | os.PathLike[str], delimiter: str | None = None) -
                 f"the first line of {path} must name the columns, and field {position} of it {problem}; "
                 "put a line of names on top"
             )
-    return DelimitedFile(path, names, chosen, compression)
-
-
-def read_delimited(file: DelimitedFile, domain: Domain, *, unit: str | None = None) -> MemoryTable:
-    """Encode the columns of a domain; columns that it does not name are not read."""
-    file.require(domain.names, "column of the schema")
-    if unit is not None:
-        file.require([unit], "unit column", credible=True)
-    names = list(dict.fromkeys([*domain.names, *([unit] if unit is not None else [])]))
-    columns: dict[str, list[str | None]] = {name: [] for name in names}
-    # Equal texts are kept once, so that a row costs a pointer a column and not a string a column.
-    known: list[dict[str | None, str | None]] = [{} for _ in names]
-    for batch in file.rows(names):
-        for name, seen, values in zip(names, known, zip(*batch, strict=True), strict=True):
-            columns[name].extend(map(seen.setdefault, values, values))
-    return encode(columns, domain, unit=unit)
+    return DelimitedFile(path, names, Form(len(names), chosen.encode(), line_end, row_is_line), compression, start)
 
 
 # -- the first line ----------------------------------------------------------------------------------------------------
 
 
-def _text(path: Path, compression: str, errors: str = "strict") -> IO[str]:
+def _unpacked(path: Path, compression: str) -> IO[bytes]:
+    if compression == "none":
+        return open(path, "rb")
     if compression == "gzip":
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="", errors=errors)
-    if compression == "zstd":
-        import pyarrow
-
-        return io.TextIOWrapper(pyarrow.input_stream(str(path), compression="zstd"), "utf-8-sig", errors, newline="")
-    return open(path, encoding="utf-8-sig", newline="", errors=errors)
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    return cast(IO[bytes], pa.input_stream(str(path), compression=compression))
 
 
-def _first_line(path: Path) -> tuple[str, str]:
-    """How the file is compressed, and its first line."""
+def _first_line(path: Path) -> tuple[str, str, bytes, int]:
+    """How the file is compressed, its first line, how that ends, and where the next one begins."""
     if path.is_dir():
         raise FileFormatError(f"{path} is a folder; name a file of delimited text (CSV)")
     if not path.exists():
@@ -193,23 +154,29 @@ def _first_line(path: Path) -> tuple[str, str]:
         raise FileFormatError(f"{path} is empty; its first line must name the columns")
     compression = next((how for mark, how in _COMPRESSED.items() if start.startswith(mark)), "none")
     try:
-        # What comes after the first line may be anything: it is not looked at.
-        with _text(path, compression, "surrogateescape") as text:
-            line = _up_to_line_end(text.read(_LONGEST_HEADER))
+        with _unpacked(path, compression) as stream:
+            text = stream.read(_LONGEST_HEADER)
     except (OSError, EOFError, zlib.error):
         raise FileFormatError(f"{path} is compressed ({compression}), and cannot be unpacked; is it whole?") from None
-    if not is_unicode(line):
-        raise FileFormatError(f"the first line of {path} is not UTF-8 text; {TO_UTF8}")
+    mark = len(codecs.BOM_UTF8) if text.startswith(codecs.BOM_UTF8) else 0
+    # A header is one line: a quoted name that ran on would take rows into it. What comes after is not looked at.
+    end = re.compile(rb"\r\n|\n|\r|\Z").search(text, mark)
+    assert end is not None
+    if not end[0] and len(text) == _LONGEST_HEADER:
+        raise FileFormatError(f"the first line of {path} is longer than {_LONGEST_HEADER} bytes; is it a text file?")
+    if end[0] == b"\r":
+        raise FileFormatError(
+            f"the first line of {path} ends in a carriage return alone; convert it: tr '\\r' '\\n' < OLD.csv > NEW.csv"
+        )
+    try:
+        line = text[mark : end.start()].decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileFormatError(f"the first line of {path} is not UTF-8 text; {TO_UTF8}") from None
     if "\x00" in line:
         raise FileFormatError(f"the first line of {path} holds NUL characters; it is not a text file")
     if line.count('"') % 2:
         raise FileFormatError(f"the first line of {path} has a quote that is not closed; mend the line of names")
-    return compression, line
-
-
-def _up_to_line_end(text: str) -> str:
-    """A header is one line: a quoted name that ran on would take rows into it."""
-    return re.split(r"[\r\n]", text, maxsplit=1)[0]
+    return compression, line, end[0] or b"\n", end.end()
 
 
 def _fields(line: str, delimiter: str) -> list[str]:

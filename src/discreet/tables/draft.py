@@ -18,7 +18,7 @@ from ..errors import InputError, SchemaError
 from ..schema import destinations, free_label, schema_text
 from .check import WORDS_FOR_ABSENT
 from .delimited import DelimitedFile
-from .sources import SourceFile
+from .sources import SourceFile, tool
 
 DEFAULT_LEVELS = 30
 BINS = 10
@@ -86,7 +86,7 @@ def draft_schema(file: SourceFile, *, most_levels: int = DEFAULT_LEVELS) -> Draf
         raise InputError(f"a column needs at least 2 levels, got {most_levels}")
     attributes: list[Attribute] = []
     draft = Draft(Domain(()))
-    with file.connection() as connection:
+    with tool(file) as connection:
         odd = _look_at(connection, file)
         for name in file.names:
             if name in odd:
@@ -115,17 +115,19 @@ def _look_at(connection: Any, file: SourceFile) -> dict[str, str]:
     Delimited text is parsed once. Columns of Parquet are read one by one as they are needed, and have types: what has
     none of the types that levels and bins can have (dates, nested values, bytes) has to be written as one of them.
     """
+    relation = file.relation(connection, file.names)
     if isinstance(file, DelimitedFile):
-        connection.execute(f"CREATE TEMP TABLE t AS SELECT * FROM {file.source}", [file.pattern])
+        relation.create("t")
         return {}
-    described = connection.execute(f"DESCRIBE SELECT * FROM {file.source}", [file.pattern]).fetchall()
-    texts = [_as_text(column, str(kind)) for column, kind, *_ in described]
-    chosen = [f"{text} AS {column}" for text, (column, *_) in zip(texts, described, strict=True) if text]
+    columns = list(map(file.column, file.names))
+    kinds = list(map(str, relation.types))
+    texts = list(map(_as_text, columns, kinds))
+    chosen = [f"{text} AS {column}" for text, column in zip(texts, columns, strict=True) if text]
     if chosen:
-        connection.sql(f"SELECT {', '.join(chosen)} FROM {file.source}", params=[file.pattern]).create_view("t")
+        relation.project(", ".join(chosen)).create_view("t")
     why = "its values are {}: write them as text, numbers or booleans first"
-    kinds = {name: str(kind).split("(")[0].lower() for name, (_, kind, *_) in zip(file.names, described, strict=True)}
-    return {name: why.format(kinds[name]) for name, text in zip(file.names, texts, strict=True) if not text}
+    named = zip(file.names, kinds, texts, strict=True)
+    return {name: why.format(kind.split("(")[0].lower()) for name, kind, text in named if not text}
 
 
 def _as_text(column: str, kind: str) -> str:

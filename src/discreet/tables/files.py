@@ -1,4 +1,4 @@
-"""Rows in files that may be larger than memory: CSV and Parquet, read by DuckDB, kept as codes on disk.
+"""Rows in files that may be larger than memory: CSV and Parquet, kept as codes on disk.
 
 The files are read and encoded once, when the first sum is asked for. The codes, a byte or so for each row and column,
 go to a file without a name (see scratch.py); every later pass reads them block by block, in several threads, through
@@ -48,9 +48,11 @@ class FileTable(JobTable):
         unit: str | None = None,
         memory_limit: int | str | None = None,
         threads: int | None = None,
+        delimiter: str | None = None,
+        row_is_line: bool = False,
     ) -> None:
         self._set_up(domain, unit, memory_bytes(memory_limit), most_threads(threads))
-        self._sources: Sources | None = Sources(path, domain, unit)
+        self._sources: Sources | None = Sources(path, domain, unit, delimiter, row_is_line=row_is_line)
         self._scratch: Scratch | None = None
         self._places: list[Place] = []
 
@@ -132,7 +134,7 @@ class FileTable(JobTable):
             sources = self._sources
             scratch = Scratch(Layout(self.domain, self.unit_column is not None))
             sorter = Sorter(scratch, 1, BLOCK_ROWS * scratch.layout.row_bytes - 1)
-            batches = sources.batches(self._threads, self._memory)
+            batches = sources.batches()
             for block in in_threads(lambda item: sources.encode(*item), batches, self._threads):
                 sorter.add({0: block})
             sorter.flush()

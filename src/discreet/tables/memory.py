@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
@@ -12,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Clique, Domain
-from ..encoding import Codes
+from ..domain import Attribute, Clique, Domain
+from ..encoding import Codes, can_hold, code_type
 from ..errors import InputError
 from . import coins
 from .base import IntArray
@@ -58,7 +59,10 @@ class MemoryTable(JobTable):
             raise InputError("a table with a unit column needs to know whose row each row is, and the other way round")
         self.domain = domain
         self.unit_column = unit_column
-        self._columns = {name: np.ascontiguousarray(c) for name, c in zip(domain.names, columns, strict=True)}
+        self._columns = {a.name: _checked(a, c) for a, c in zip(domain.attributes, columns, strict=True)}
+        lengths = {len(c) for c in self._columns.values()} | ({len(persons.of_row)} if persons is not None else set())
+        if len(lengths) > 1:
+            raise InputError("the columns differ in length; every row needs a code in every column, and its person")
         self._persons = persons
         self._rows = len(columns[0]) if columns else 0
         self._threads = threads or min(8, os.cpu_count() or 1)
@@ -110,14 +114,11 @@ class MemoryTable(JobTable):
         return coins.words_of(list(self._columns.values()), self.domain.shape)
 
     def _take(self, rows: NDArray[Any]) -> Self:
-        return type(self)(
-            self.domain,
-            [c[rows] for c in self._columns.values()],
-            persons=None if self._persons is None else self._persons.take(rows),
-            unit_column=self.unit_column,
-            threads=self._threads,
-            batch_rows=self._batch_rows,
-        )
+        part = copy(self)  # its codes were checked when the whole was made
+        part._columns = {name: codes[rows] for name, codes in self._columns.items()}
+        part._persons = None if self._persons is None else self._persons.take(rows)
+        part._rows = len(rows)
+        return part
 
     def _batches(self, columns: Iterable[str]) -> Iterable[dict[str, Codes]]:
         chosen = {name: self._columns[name] for name in columns}
@@ -140,3 +141,16 @@ class MemoryTable(JobTable):
             with ThreadPoolExecutor(self._threads) as pool:
                 add(pool.map(job.sum_batch, self._batches(job.columns)))
         return job.finish(totals)
+
+
+def _checked(attribute: Attribute, codes: Codes) -> Codes:
+    """The codes of a column. Their type is refused if it is too small; a code beyond the levels is taken for the last
+    one (below them, the first), so that what a row holds can neither fail nor move another cell than its own."""
+    if not isinstance(codes, np.ndarray) or codes.ndim != 1 or not can_hold(codes.dtype, attribute.size):
+        raise InputError(
+            f"column {attribute.name!r} has {attribute.size:,} levels: its codes must be an array of whole numbers of "
+            f"a type that holds {attribute.size - 1:,}, such as {code_type(attribute.size)}"
+        )
+    if len(codes) and (int(codes.min()) < 0 or int(codes.max()) >= attribute.size):
+        codes = np.clip(codes, 0, attribute.size - 1)
+    return np.ascontiguousarray(codes, dtype=code_type(attribute.size))

@@ -16,13 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Attribute, Domain
-from ..encoding import as_list, columns_of, encode_column
+from ..encoding import as_list, code_type, columns_of, encode_column
 from ..errors import InputError
 from .encode import _persons
 from .memory import MemoryTable
 
 START = "(start)"
 BEFORE, AFTER, SIZE = "before", "after", "steps"
+
+
+class StepsTable(MemoryTable):
+    """Steps as :func:`steps` made them: a row says how many its person had in all, or ``largest``. So do blocks,
+    samples and clipped rows of it, in which a person can only have fewer.
+
+    Weights of 1/K rest on this. A table with columns of the same names is not one: nobody counted its steps.
+    """
+
+    counts_steps = True
 
 
 def steps_domain(states: Attribute, largest: int) -> Domain:
@@ -46,7 +56,7 @@ def steps(
     sequence: str | None = None,
     null: str | None = None,
     largest: int = 100,
-) -> MemoryTable:
+) -> StepsTable:
     """A table of steps, with ``person`` as its unit column.
 
     Parameters
@@ -65,7 +75,8 @@ def steps(
         The label of a state that means nothing was seen: steps from it to itself, and sequences that start with it, are
         left out.
     largest:
-        The largest number of steps that a person is taken to have.
+        The largest number of steps that a person is taken to have: one with more counts as having this many. Weights
+        of 1/K then add up to 1 for at most so many of them, which is what ``max_rows`` is checked against.
     """
     if not isinstance(states, Attribute):
         raise InputError(
@@ -94,8 +105,9 @@ def steps(
     number = np.bincount(owner, minlength=len(persons.identity))[owner]
     size = np.minimum(number, largest) - 1
     domain = steps_domain(states, largest)
-    arrays: list[Any] = [a.astype(np.uint16) for a in (before, codes, size)]
-    return MemoryTable(domain, arrays, persons=replace(persons, of_row=owner), unit_column=person)
+    columns_of_steps = zip(domain.attributes, (before, codes, size), strict=True)
+    arrays: list[Any] = [column.astype(code_type(a.size)) for a, column in columns_of_steps]
+    return StepsTable(domain, arrays, persons=replace(persons, of_row=owner), unit_column=person)
 
 
 def _order(values: Any, kept: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,16 +1,16 @@
-"""Files of rows as blocks of codes: delimited text and Parquet, read by DuckDB file by file.
+"""Files of rows as blocks of codes, file by file: delimited text (see delimited.py), and Parquet.
 
 How a file is read follows from its first line or its footer and the schema, which are public, and never from another
-file: each is asked for its own columns and types. Messages name files and columns, never values; DuckDB's own, which
-may quote a row, are not shown.
+file: each is asked for its own columns and types. Nothing fails on what a row holds. Messages name files and columns,
+never values; those of Arrow and DuckDB, which may quote a row, are not shown.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,9 +24,9 @@ import pyarrow.parquet as pq
 from ..domain import Attribute, Domain
 from ..encoding import Codes, encode_column
 from ..errors import EngineError, FileFormatError, InputError, did_you_mean
-from .arrow import encode_arrow, identities, spelling_codes, spellings
+from .arrow import encode_arrow, identities
 from .blocks import BLOCK_ROWS, Block
-from .delimited import open_delimited
+from .delimited import DelimitedFile, open_delimited
 
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
@@ -40,19 +40,13 @@ class SourceFile(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
 
-    @property
-    def source(self) -> str:
-        """What to select from; its one parameter is :attr:`pattern`, its columns are called c0, c1, …"""
-
-    @property
-    def pattern(self) -> str: ...
-
     def column(self, name: str) -> str:
-        """What the column is called in SQL."""
+        """What the column is called in SQL: c0, c1, … by its place in the file."""
+
+    def relation(self, connection: Any, names: Sequence[str]) -> Any:
+        """These columns as something for DuckDB to select from, once."""
 
     def require(self, names: Iterable[str], role: str, *, credible: bool = False) -> None: ...
-
-    def connection(self) -> AbstractContextManager[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -61,15 +55,6 @@ class ParquetFile:
 
     path: Path
     names: tuple[str, ...]
-
-    @property
-    def source(self) -> str:
-        columns = ", ".join(f"c{i}" for i in range(len(self.names)))
-        return f"read_parquet(?, hive_partitioning = false, file_row_number = false) AS t({columns})"
-
-    @property
-    def pattern(self) -> str:
-        return literal_pattern(self.path)
 
     def column(self, name: str) -> str:
         return f"c{self.names.index(name)}"
@@ -81,15 +66,22 @@ class ParquetFile:
                 hint = did_you_mean(name, self.names)
                 raise InputError(f"the footer of {self.path} names no column {name!r} ({role}){hint}")
 
-    @contextmanager
-    def connection(self) -> Iterator[Any]:
-        """A private connection, for tools of the curator."""
-        with engine(most_threads(None), memory_bytes(None)) as connection:
-            try:
-                yield connection
-            except duckdb.Error:
-                with failures_of(self):
-                    raise
+    def batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """Rows of these columns. By Arrow, which takes every value as it is: DuckDB checks them (is a text UTF-8, or
+        JSON where it says so; has a day 24 hours), and one that fails would fail the file.
+        """
+        with pq.ParquetFile(self.path) as file:
+            texts = [
+                f.name for f in file.schema_arrow if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)
+            ]
+        with pq.ParquetFile(self.path, read_dictionary=texts) as file:
+            yield from file.iter_batches(BLOCK_ROWS, columns=list(names))
+
+    def relation(self, connection: Any, names: Sequence[str]) -> Any:
+        columns = ", ".join(f"c{i}" for i in range(len(self.names)))
+        chosen = ", ".join(map(self.column, names)) or "1 AS nothing"
+        source = f"read_parquet(?, hive_partitioning = false, file_row_number = false) AS t({columns})"
+        return connection.sql(f"SELECT {chosen} FROM {source}", params=[literal_pattern(self.path)])
 
 
 def literal_pattern(path: Path) -> str:
@@ -120,15 +112,15 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) and "=" not in part for part in path.parts)
 
 
-def open_file(path: Path) -> SourceFile:
-    """Read the public part of a file: the first line of text, the footer of Parquet."""
+def open_file(path: Path, delimiter: str | None = None, *, row_is_line: bool = False) -> SourceFile:
+    """Read the public part of a file: the first line of text, the footer of Parquet. The rest is said of text only."""
     try:
         with open(path, "rb") as stream:
             is_parquet = stream.read(4) == b"PAR1"
     except OSError:
         is_parquet = False  # delimited.py says what is wrong with it
     if not is_parquet:
-        return open_delimited(path)
+        return open_delimited(path, delimiter, row_is_line=row_is_line)
     try:
         return ParquetFile(path, tuple(pq.read_schema(path).names))
     except (pa.ArrowException, OSError):
@@ -140,10 +132,18 @@ def open_file(path: Path) -> SourceFile:
 class Sources:
     """All files of a table, checked against the schema before a row is read."""
 
-    def __init__(self, path: str | os.PathLike[str], domain: Domain, unit: str | None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        domain: Domain,
+        unit: str | None,
+        delimiter: str | None = None,
+        *,
+        row_is_line: bool = False,
+    ) -> None:
         self.domain, self.unit = domain, unit
-        self.files = [open_file(p) for p in find_files(path)]
-        wanted = list(dict.fromkeys([*domain.names, *([unit] if unit is not None else [])]))
+        self.files = [open_file(p, delimiter, row_is_line=row_is_line) for p in find_files(path)]
+        self._wanted = wanted = list(dict.fromkeys([*domain.names, *([unit] if unit is not None else [])]))
         for file in self.files:
             known = [*file.names, *partitions(file.path)]
             for name in wanted:
@@ -156,52 +156,41 @@ class Sources:
                         f"{where} of {file.path} names no column {name!r} ({role})"
                         + (hint or "; it must name the columns as the schema does")
                     )
+                if file.names.count(name) > 1:
+                    raise InputError(f"the footer of {file.path} names the column {name!r} twice; rename one of them")
 
-    def batches(self, threads: int, memory_limit: int) -> Iterator[tuple[SourceFile, Any]]:
-        """Arrow batches of the wanted columns, file by file; :meth:`encode` makes blocks of them."""
-        with engine(threads, memory_limit) as connection:
-            for file in self.files:
-                with failures_of(file):
-                    yield from ((file, batch) for batch in self._read(connection, file))
+    def batches(self) -> Iterator[tuple[SourceFile, Any]]:
+        """What the files hold in the wanted columns, some rows at a time; :meth:`encode` makes blocks of it."""
+        for file in self.files:
+            with failures_of(file):
+                yield from ((file, batch) for batch in self._read(file))
 
-    def _read(self, connection: Any, file: SourceFile) -> Iterator[Any]:
-        kinds = dict(
-            enumerate(
-                row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {file.source}", [file.pattern]).fetchall()
-            )
-        )
-        chosen = []
-        for name in dict.fromkeys([*self.domain.names, *([self.unit] if self.unit else [])]):
-            if name in file.names:
-                i = file.names.index(name)
-                raw = f"c{i} AS {_quoted(f'raw {name}')}"
-                if name in self.domain:
-                    attribute = self.domain[name]
-                    chosen.append(_text_lookup(f"c{i}", attribute) if in_engine(kinds[i], attribute) else raw)
-                if name == self.unit and (name not in self.domain or in_engine(kinds[i], self.domain[name])):
-                    chosen.append(raw)
-        chosen = chosen or ["1 AS nothing"]
-        relation = connection.sql(f"SELECT {', '.join(chosen)} FROM {file.source}", params=[file.pattern])
-        yield from relation.to_arrow_reader(BLOCK_ROWS)
+    def _read(self, file: SourceFile) -> Iterator[Any]:
+        if isinstance(file, DelimitedFile):
+            yield from file.pieces()
+        elif isinstance(file, ParquetFile):
+            yield from file.batches([name for name in self._wanted if name in file.names])
 
     def encode(self, file: SourceFile, batch: Any) -> Block:
         """A block of codes. Runs in any thread."""
-        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        if isinstance(file, DelimitedFile):
+            names = [name for name in self._wanted if name in file.names]
+            batch = file.batch(batch, names or file.names[:1])  # without any column, how many rows is lost
+            columns = dict(zip(names, batch.columns, strict=False))
+        else:
+            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         constant = partitions(file.path)
 
         def codes(attribute: Attribute) -> Codes:
             name = attribute.name
-            if f"code {name}" in columns:
-                place: Codes = columns[f"code {name}"].to_numpy(zero_copy_only=False)
-                return np.take(spelling_codes(attribute), place)
-            if f"raw {name}" in columns:
-                return encode_arrow(columns[f"raw {name}"], attribute)
+            if name in columns:
+                return encode_arrow(columns[name], attribute)
             return np.repeat(encode_column([constant[name]], attribute), batch.num_rows)
 
         block = Block({a.name: codes(a) for a in self.domain.attributes}, None, batch.num_rows)
         if self.unit is None:
             return block
-        values = columns.get(f"raw {self.unit}")
+        values = columns.get(self.unit)
         if values is None:
             values = pa.array([constant[self.unit]] * batch.num_rows, type=pa.string())
         kept, identity = identities(values)
@@ -219,51 +208,31 @@ def partitions(path: Path) -> dict[str, str | None]:
 # -- DuckDB ------------------------------------------------------------------------------------------------------------
 
 
-def in_engine(kind: str, attribute: Attribute) -> bool:
-    """Whether DuckDB looks texts up by itself: levels that are text which it can spell."""
-    return kind == "VARCHAR" and not attribute.is_numeric and not any("\x00" in t for t in spellings(attribute))
-
-
-def _text_lookup(column: str, attribute: Attribute) -> str:
-    """The place of a text among :func:`spellings`, then absent, then any other: an index of :func:`spelling_codes`."""
-    known = spellings(attribute)
-    kind = "UTINYINT" if len(known) + 2 <= 256 else "UINTEGER"
-    other = f"CASE WHEN {column} IS NULL THEN {len(known)} ELSE {len(known) + 1} END"
-    found = f"enum_code(TRY_CAST({column} AS ENUM({', '.join(map(_literal, known))})))" if known else "NULL"
-    return f"coalesce({found}, {other})::{kind} AS {_quoted(f'code {attribute.name}')}"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 @contextmanager
-def engine(threads: int, memory_limit: int) -> Iterator[Any]:
-    """A private DuckDB: it fetches no extensions, spills nothing to the disk, and keeps to its part of the memory."""
+def tool(file: SourceFile) -> Iterator[Any]:
+    """A private DuckDB for tools of the curator: it fetches no extensions, and spills no rows to the disk."""
     connection = duckdb.connect(
         config={
             "temp_directory": "",
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
-            "threads": threads,
-            "memory_limit": f"{max(memory_limit // 2, 1 << 27)}B",
+            "threads": most_threads(None),
             "preserve_insertion_order": False,
         }
     )
     try:
         connection.execute("SET enable_progress_bar = false")  # it would draw on the standard output
         yield connection
+    except duckdb.Error:
+        with failures_of(file):
+            raise
     finally:
         connection.close()
 
 
 @contextmanager
 def failures_of(file: SourceFile) -> Iterator[None]:
-    """DuckDB's errors in our words: the kind of the error is all that may be said."""
+    """Errors of Arrow and DuckDB in our words: the kind of the error is all that may be said."""
     try:
         yield
     except duckdb.InterruptException:
@@ -273,10 +242,10 @@ def failures_of(file: SourceFile) -> Iterator[None]:
         kind = str(error)[:200].lower()
         if "interrupt error" in kind:
             raise KeyboardInterrupt from None
-        if isinstance(error, duckdb.OutOfMemoryException) or "out of memory error" in kind:
+        if isinstance(error, duckdb.OutOfMemoryException | MemoryError) or "out of memory error" in kind:
             raise EngineError(
-                f"reading {file.path} needs more memory than allowed; raise memory_limit, or write the file in smaller "
-                "row groups. Nothing was spent by this step"
+                f"reading {file.path} needs more memory than there is; write the file in smaller row groups. "
+                "Nothing was spent by this step"
             ) from None
         what = "a Parquet file" if isinstance(file, ParquetFile) else "delimited text"
         raise FileFormatError(

@@ -4,12 +4,15 @@ likelihood.
 Half of the budget measures the tables of all pairs, the other half those of the pairs that stand out, again. What
 stands out is told by partial correlations between the columns' contrasts, which need no inference: with C the
 covariance of orthonormal centred contrasts and K its inverse, the block K_ij is zero (for Gaussian data exactly, here
-nearly) when i and j have no edge. Its error is known from the noise and the number of records.
+nearly) when i and j have no edge. Its error is known from the noise and the number of records. Where columns are
+strongly correlated no edge may stand out although together they are plainly there: pairs whose tables the fitted model
+contradicts come back, until none is contradicted.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -17,187 +20,249 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...count_table import CountTable
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...graph import DEFAULT_MEMORY_LIMIT
 from ...measurement import Measurements
 from ...models.pairwise import Pair, PairwiseModel
 from ...privacy.budget import Budget
-from ...privacy.calibration import noise_of, plan_noise
-from ...privacy.curator import Curator
-from ...privacy.queries.gradients import LevelGradients
-from ...privacy.queries.group_vertices import check_vertices
 from ...privacy.query import Marginals
+from ...privacy.requests import Asking, Measure
 from ...privacy.unit import PrivacyUnit
-from ..consistency import consistent, estimated_total
-from ..planned_sums import measuring, release_card, selecting, settled_later
-from ..procedure import Plan, PlannedTable
+from ..cards import card_of
+from ..checks import as_measurements, check_plan
+from ..consistency import Estimates, consistent, estimated_total
+from ..learner import Learner
+from ..planned import measuring
+from ..procedure import Procedure, Whole
 from ..projection import project_table
-from ..regressions.frank_wolfe import Variant, selection_of
-from ..regressions.ising import DEFAULT_WIDTH
-from ..regressions.pairwise import Vertices, regress_levels, weights_of
-from ..spins.ising_fit import PRIOR, mostly_real
-from ..spins.learning import Method, check_choices, frank_wolfe_card
+from ..spins.coefficients import check_bounds
+from ..spins.likelihood import PRIOR
+from ..spins.support import mostly_real
 from .likelihood import Field
 
 Array = NDArray[np.float64]
-Tables = dict[Clique, tuple[Array, float]]
 TREE_BYTES = min(DEFAULT_MEMORY_LIMIT, 1 << 24)  # of exact inference that is run some hundred times
+METHOD = "moments"
+_RECORDS = 50_000  # drawn from a fitted model to see what it says of pairs without an edge
+_AT_ONCE = 3  # edges that are added before the next fit, at least
+_CLOSELY, _ROUGHLY = 1e-11, 1e-7  # relative gain of a step at which a fit ends; roughly, while edges are searched
 
 
 @dataclass(frozen=True)
-class PairwiseLearner:
-    """Learn a pairwise model.
+class PairwiseField(Learner[PairwiseModel]):
+    """Learn a pairwise model from noisy two-way tables.
+
+    Guarantee: the budget, for the curator's unit, under add-remove and replace-one alike, by composition of the tables
+    of all pairs and of those that stand out in them. The model is post-processing.
 
     Parameters
     ----------
-    method:
-        ``"moments"`` (what ``"auto"`` takes): noisy two-way tables and maximum likelihood. ``"frank_wolfe"``: [001]
-        Algorithm 3, corrected.
     max_edges, min_weight:
         Public bounds on the number of edges, and on max |W_ij| of one.
-    width, variant, steps:
-        Of Frank–Wolfe: λ (2 by default), and as for :class:`IsingLearner`.
-    vertices:
-        Of Frank–Wolfe: ``"coordinate"``, one level of one column at a time as in the paper, or ``"group"``, a column
-        with a sign for each of its levels, in a ball whose radius is smaller by the number of levels.
     memory_limit:
         Bytes of exact inference during the fit; wider graphs are fitted by loopy belief propagation, which the card
         says.
     """
 
-    method: Method = "auto"
     max_edges: int | None = None
     min_weight: float = 0.0
-    width: float | None = None
-    variant: Variant = "tight"
-    steps: int | None = None
-    vertices: Vertices = "coordinate"
     memory_limit: int = TREE_BYTES
 
     def __post_init__(self) -> None:
-        check_choices(self.method, self.variant, self.steps, self.width, self.min_weight, most=self.max_edges)
-        if self.vertices not in ("coordinate", "group"):
-            raise InputError(f"vertices must be 'coordinate' or 'group', got {self.vertices!r}")
+        check_bounds(None, self.min_weight, self.max_edges, "max_edges")
+        if type(self.memory_limit) is not int or self.memory_limit < 1:
+            raise InputError(f"memory_limit is a number of bytes, got {self.memory_limit!r}")
 
-    def plan(self, domain: Domain, unit: PrivacyUnit, budget: Budget, approximate_size: float | None = None) -> Plan:
-        """What will be asked, before a row is read."""
-        if self.method == "frank_wolfe":
-            regressions = LevelGradients.shape_for(domain)[0]
-            what = f"steps, a vertex for each of {regressions} regressions"
-            if self.vertices == "group":
-                what += f", out of {check_vertices(domain):,} group vertices in all"
-            entry = settled_later(what, 1.0, selecting(budget, selection_of(self.variant)))
-            return Plan(f"frank_wolfe, {self.variant}", unit, budget, (entry,), (), approximate_size)
-        query = _tables(domain, _pairs(domain))
-        first, _ = budget.split([1, 1])
-        drawn = plan_noise(query, unit, first)
-        share = 0.5 / len(query.parts)
-        entries: list[PlannedTable] = [
-            PlannedTable(p.clique or (), p.cells, share, noise_of(call))
-            for p, call in zip(query.parts, drawn.calls, strict=True)
-        ]
-        entries.append(settled_later("tables that stand out, again", 0.5, measuring(budget)))
-        return Plan("moments of a pairwise model", unit, budget, tuple(entries), (), approximate_size)
-
-    def fit(self, curator: Curator, share: Budget | None = None) -> PairwiseModel:
-        """Ask the curator with ``share`` (all that remains, by default), then estimate."""
-        domain = curator.domain
-        budget = share or curator.remaining or curator.budget
-        if self.method == "frank_wolfe":
-            return self._frank_wolfe(curator, budget)
-        return self.estimate(self.measure(curator, budget), domain)
-
-    def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
-        """The tables of all pairs with half of ``share`` (all that remains, by default), and of the pairs that stand
-        out with the other half; what :meth:`estimate` needs, and public. Not for ``"frank_wolfe"``, which measures
-        nothing but selects."""
-        if self.method == "frank_wolfe":
-            raise InputError("method='frank_wolfe' selects vertices and measures no tables: use fit, or 'moments'")
-        domain = curator.domain
-        budget = share or curator.remaining or curator.budget
+    def prepare(
+        self,
+        domain: Domain,
+        unit: PrivacyUnit,
+        budget: Budget,
+        public_size: int | None = None,
+        approximate_size: float | None = None,
+    ) -> Procedure:
+        """The tables of all pairs with half of the budget, and of those that stand out with the other half."""
+        check_plan(domain, unit, budget)
+        whole = Whole(domain, unit, budget)
         first, second = budget.split([1, 1])
-        measured = curator.measure(_tables(domain, _pairs(domain)), first)
-        edges = self._edges(domain, measured, generous=True)
-        again = curator.measure(_tables(domain, edges), second)
-        return Measurements((*measured, *again), curator.statement())
 
-    def _frank_wolfe(self, curator: Curator, budget: Budget) -> PairwiseModel:
-        domain = curator.domain
-        width = self.width or DEFAULT_WIDTH
-        done = regress_levels(curator, budget, width, self.variant, self.steps, self.vertices)
-        W, Theta = weights_of(domain, done.state)
-        size = {pair: float(np.abs(table).max()) for pair, table in W.items()}
-        kept = sorted((pair for pair in W if size[pair] >= self.min_weight / 2), key=lambda pair: -size[pair])
-        card = frank_wolfe_card(curator, done, f"frank_wolfe, {self.variant}, {self.vertices} vertices", width)
-        return PairwiseModel({pair: W[pair] for pair in kept[: self.max_edges]}, Theta, domain, card)
+        def again(released: Measurements) -> Asking[None]:
+            edges = self._candidates(PairTables(domain, released))
+            yield Measure(second, _tables(domain, edges))
+
+        steps = (
+            whole.measure("tables of all pairs", Measure(first, _tables(domain, _pairs(domain)))),
+            whole.later("tables that stand out, again", second, again, measuring(second)),
+        )
+        return Procedure("moments of a pairwise model", whole, steps, (), approximate_size)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> PairwiseModel:
         """The model from noisy two-way tables of all pairs; post-processing only."""
-        columns = domain or measurements.domain
-        edges = self._edges(columns, measurements)
-        tables = consistent(measurements)
-        n = estimated_total(measurements)
-        cliques: list[Clique] = [(name,) for name in columns.names] + list(edges)
-        field = Field(columns, cliques, memory_limit=self.memory_limit)
-        target = field.join({c: _margin(columns, tables, c, n) for c in cliques})
-        ridge = field.fill({c: min(_variance(columns, tables, c) / n**2 / PRIOR**2, 1e3) + 1e-9 for c in cliques})
-        solution = field.maximise(target, ridge, tolerance=1e-11)
-        found = field.split(solution.theta)
-        card = release_card(
-            dict(measurements.release),
-            list(measurements),
-            method="moments",
-            estimation=f"maximum likelihood, {field.inference} inference",
-            edges=len(edges),
-        )
-        W: dict[Pair, Any] = {(a, b): found[a, b] for a, b in edges}
-        return PairwiseModel(W, {name: found[(name,)] for name in columns.names}, columns, card)
+        measured = as_measurements(measurements)
+        tables = PairTables(domain or measured.domain, measured)
+        fit = self._fit(tables, tables.edges(self.max_edges, self.min_weight))
+        if self._free and (more := self._explained(tables, fit)) is not fit:
+            fit = self._fit(tables, more.edges, more.theta)
+        how = f"maximum likelihood, {fit.inference} inference"
+        return fit.model.with_card(card_of(measured, METHOD, estimation=how, edges=len(fit.edges)))
 
-    def _edges(self, domain: Domain, measurements: Measurements, *, generous: bool = False) -> list[Pair]:
-        """Pairs whose partial correlations stand out (generously: that may); all pairs, if most do."""
-        pairs = _pairs(domain)
-        statistic, freedom, size = _statistics(domain, measurements)
+    @property
+    def _free(self) -> bool:
+        return self.max_edges is None and self.min_weight == 0
+
+    def _candidates(self, tables: PairTables) -> Sequence[Pair]:
+        """Pairs that may turn out to have an edge when they are measured again."""
+        edges = tables.edges(self.max_edges, self.min_weight, generous=True)
+        return self._explained(tables, self._fit(tables, edges, None, _ROUGHLY)).edges if self._free else edges
+
+    def _explained(self, tables: PairTables, fit: PairFit) -> PairFit:
+        """The fit with as many more edges as it takes until no table contradicts it, and inference stays exact: what
+        belief propagation says of distant columns is too far off."""
+        while fit.inference == "exact":
+            worst = tables.contradicted(fit)
+            if not worst:
+                break
+            more = {*fit.edges, *worst[: max(_AT_ONCE, len(worst) // 4)]}
+            edges = [pair for pair in tables.pairs if pair in more]
+            if self._field(tables.domain, edges).inference != "exact":
+                break
+            fit = self._fit(tables, edges, fit.theta, _ROUGHLY)
+        return fit
+
+    def _field(self, domain: Domain, edges: Sequence[Pair]) -> Field:
+        return Field(domain, [*((name,) for name in domain.names), *edges], memory_limit=self.memory_limit)
+
+    def _fit(
+        self,
+        tables: PairTables,
+        edges: Sequence[Pair],
+        start: Mapping[Clique, Array] | None = None,
+        tolerance: float = _CLOSELY,
+    ) -> PairFit:
+        domain, n, begun = tables.domain, tables.records, start or {}
+        field = self._field(domain, edges)
+        cliques = field.cliques
+        target = field.join({c: tables.margin(c) for c in cliques})
+        ridge = field.fill({c: min(tables.variance(c) / n**2 / PRIOR**2, 1e3) + 1e-9 for c in cliques})
+        first = field.join({c: begun.get(c, np.zeros(domain.size(c))) for c in cliques})
+        found = field.split(field.maximise(target, ridge, start=first, tolerance=tolerance).theta)
+        W: dict[Pair, Any] = {(a, b): found[a, b] for a, b in edges}
+        model = PairwiseModel(W, {name: found[(name,)] for name in domain.names}, domain)
+        return PairFit(model, tuple(edges), field.inference, found)
+
+
+@dataclass(frozen=True)
+class PairFit:
+    """A fitted model, the edges that it was allowed, and how beliefs were found."""
+
+    model: PairwiseModel
+    edges: tuple[Pair, ...]
+    inference: str
+    theta: Mapping[Clique, Array]
+
+
+class PairTables:
+    """Noisy tables of all pairs, made consistent; which pairs they say have an edge."""
+
+    def __init__(self, domain: Domain, measurements: Measurements) -> None:
+        self.domain, self.pairs = domain, _pairs(domain)
+        self.tables: Estimates = consistent(measurements)
+        self.records = estimated_total(measurements)
         # P(χ² > r + 2√(rx) + 2x) ≤ e^{−x} [Laurent, Massart, Annals of Statistics 2000, Lemma 1], for m pairs at once.
-        x = 3.0 if generous else math.log(max(len(pairs), 2)) + 2
-        keep = statistic > freedom + 2 * np.sqrt(freedom * x) + 2 * x
-        bounded = self.max_edges is not None or self.min_weight > 0
+        self._strict = math.log(max(len(self.pairs), 2)) + 2
+
+    def margin(self, clique: Clique) -> Array:
+        """Relative frequencies of a pair or a column, as near as a distribution."""
+        return project_table(self._table(clique).values / self.records)
+
+    def variance(self, clique: Clique) -> float:
+        """Of a cell of that margin, in records squared."""
+        return self._table(clique).variance
+
+    def _table(self, clique: Clique) -> CountTable:
+        return next(t for t in self.tables.values() if t.holds(clique)).onto(clique)
+
+    def edges(self, most: int | None, least: float, *, generous: bool = False) -> list[Pair]:
+        """Pairs whose partial correlations stand out (generously: that may); all pairs, if most do."""
+        statistic, freedom, size = self._partial_correlations()
+        keep = statistic > _cut(freedom, 3.0 if generous else self._strict)
+        bounded = most is not None or least > 0
         # Half of all χ² lie below the median, some r − 2/3. If clearly fewer than a quarter of the pairs that do not
         # stand out do, most of them are real too, and leaving them out would cost more than it saves.
         if not bounded and mostly_real((statistic < freedom - 2 / 3)[~keep], 0.5):
             keep[:] = True
-        if generous and not bounded:
-            return [pair for pair, kept in zip(pairs, keep, strict=True) if kept]
-        if self.min_weight > 0:
-            keep &= size >= self.min_weight / 2
-        if self.max_edges is not None:
-            order = np.argsort(-(statistic / freedom), kind="stable")
-            keep = np.zeros(len(pairs), dtype=bool)
-            keep[order[: self.max_edges]] = statistic[order[: self.max_edges]] > freedom[order[: self.max_edges]]
-        return [pair for pair, kept in zip(pairs, keep, strict=True) if kept]
+        if least > 0:
+            keep &= size >= least / 2
+        if most is not None:
+            order = np.argsort(-(statistic / freedom), kind="stable")[:most]
+            keep = np.zeros(len(self.pairs), dtype=bool)
+            keep[order] = statistic[order] > freedom[order]
+        return [pair for pair, kept in zip(self.pairs, keep, strict=True) if kept]
+
+    def contradicted(self, fit: PairFit) -> list[Pair]:
+        """Pairs without an edge whose tables are further from the model than noise and sampling explain, worst first:
+        by Σ (contrast of the difference / its standard error)²."""
+        codes = np.asarray(fit.model.sample(_RECORDS, 0).codes, dtype=np.int64)
+        excess: dict[Pair, float] = {}
+        for a, b in self.pairs:
+            if (a, b) in fit.edges:
+                continue
+            table, variance = self.tables[a, b].values, self.tables[a, b].variance
+            says = np.zeros(table.shape)
+            np.add.at(says, (codes[:, self.domain.index(a)], codes[:, self.domain.index(b)]), 1 / _RECORDS)
+            A, B = contrasts(table.shape[0]), contrasts(table.shape[1])
+            gap = A.T @ (table / self.records - says) @ B
+            # Of sampled records, as if the columns were independent: it only weighs gaps that the noise allows.
+            spread = np.outer((A**2).T @ says.sum(axis=1), (B**2).T @ says.sum(axis=0))
+            error = variance / self.records**2 + spread * (1 / self.records + 1 / _RECORDS)
+            excess[a, b] = float((gap**2 / error).sum()) - float(_cut(np.array(max(gap.size, 1)), self._strict))
+        return sorted((pair for pair in excess if excess[pair] > 0), key=lambda pair: -excess[pair])
+
+    def _partial_correlations(self) -> tuple[Array, Array, Array]:
+        """For each pair: Σ (K entry / its standard error)², the number of entries, and the size of the block."""
+        domain, n = self.domain, self.records
+        bases = {a.name: contrasts(a.size) for a in domain.attributes}
+        ends = np.cumsum([0, *(bases[name].shape[1] for name in domain.names)])
+        place = {name: slice(a, b) for name, a, b in zip(domain.names, ends[:-1], ends[1:], strict=True)}
+        C, noise = np.zeros((ends[-1], ends[-1])), np.zeros((ends[-1], ends[-1]))
+        means = {name: self.margin((name,)) for name in domain.names}
+        for name in domain.names:
+            B, q = bases[name], means[name]
+            C[place[name], place[name]] = B.T @ (np.diag(q) - np.outer(q, q)) @ B
+        for a, b in self.pairs:
+            table, variance = self.tables[a, b].values, self.tables[a, b].variance
+            block = bases[a].T @ (table / n - np.outer(means[a], means[b])) @ bases[b]
+            C[place[a], place[b]], C[place[b], place[a]] = block, block.T
+            noise[place[a], place[b]] = noise[place[b], place[a]] = variance / n**2
+        values, vectors = np.linalg.eigh(C)
+        K = (vectors / np.maximum(values, 0.05 / max(domain.shape))) @ vectors.T
+        own = np.diag(K)
+        spread = K**2 @ noise @ K**2
+        statistic, freedom, size = (np.zeros(len(self.pairs)) for _ in range(3))
+        for at, (a, b) in enumerate(self.pairs):
+            i, j = place[a], place[b]
+            error = spread[i, j] + np.outer(own[i], own[j]) / n
+            statistic[at] = float((K[i, j] ** 2 / error).sum())
+            freedom[at] = K[i, j].size
+            weights = bases[a] @ K[i, j] @ bases[b].T
+            size[at] = float(np.abs(weights).max(initial=0.0))
+        return statistic, np.maximum(freedom, 1.0), size
+
+
+def _cut(freedom: Array, x: float) -> Array:
+    return np.asarray(freedom + 2 * np.sqrt(freedom * x) + 2 * x)
 
 
 def _pairs(domain: Domain) -> list[Pair]:
     return list(combinations(domain.names, 2))
 
 
-def _tables(domain: Domain, pairs: list[Pair]) -> Marginals:
+def _tables(domain: Domain, pairs: Sequence[Pair]) -> Marginals:
     """The tables of these pairs, and of the columns that no pair has."""
     covered = {name for pair in pairs for name in pair}
     return Marginals(domain, [*pairs, *((name,) for name in domain.names if name not in covered)])
-
-
-def _margin(domain: Domain, tables: Tables, clique: Clique, n: float) -> Array:
-    """Relative frequencies of a pair or a column, from a consistent table that has it, as near as a distribution."""
-    home = next(c for c in tables if set(clique) <= set(c))
-    values = tables[home][0]
-    away = tuple(i for i, name in enumerate(home) if name not in clique)
-    return project_table(values.sum(axis=away) / n)
-
-
-def _variance(domain: Domain, tables: Tables, clique: Clique) -> float:
-    home = next(c for c in tables if set(clique) <= set(c))
-    return tables[home][1] * domain.size(home) / domain.size(clique)
 
 
 def contrasts(levels: int) -> Array:
@@ -206,36 +271,3 @@ def contrasts(levels: int) -> Array:
     left, values, _ = np.linalg.svd(basis)
     out: Array = left[:, values > 0.5]
     return out
-
-
-def _statistics(domain: Domain, measurements: Measurements) -> tuple[Array, Array, Array]:
-    """For each pair: Σ (K entry / its standard error)², the number of entries, and the size of the block."""
-    tables = consistent(measurements)
-    n = estimated_total(measurements)
-    bases = {a.name: contrasts(a.size) for a in domain.attributes}
-    ends = np.cumsum([0, *(bases[name].shape[1] for name in domain.names)])
-    place = {name: slice(a, b) for name, a, b in zip(domain.names, ends[:-1], ends[1:], strict=True)}
-    C, noise = np.zeros((ends[-1], ends[-1])), np.zeros((ends[-1], ends[-1]))
-    means = {name: _margin(domain, tables, (name,), n) for name in domain.names}
-    for name in domain.names:
-        B, q = bases[name], means[name]
-        C[place[name], place[name]] = B.T @ (np.diag(q) - np.outer(q, q)) @ B
-    pairs = _pairs(domain)
-    for a, b in pairs:
-        table, variance = tables[a, b]
-        block = bases[a].T @ (table / n - np.outer(means[a], means[b])) @ bases[b]
-        C[place[a], place[b]], C[place[b], place[a]] = block, block.T
-        noise[place[a], place[b]] = noise[place[b], place[a]] = variance / n**2
-    values, vectors = np.linalg.eigh(C)
-    K = (vectors / np.maximum(values, 0.05 / max(domain.shape))) @ vectors.T
-    own = np.diag(K)
-    spread = K**2 @ noise @ K**2
-    statistic, freedom, size = np.zeros(len(pairs)), np.zeros(len(pairs)), np.zeros(len(pairs))
-    for at, (a, b) in enumerate(pairs):
-        i, j = place[a], place[b]
-        error = spread[i, j] + np.outer(own[i], own[j]) / n
-        statistic[at] = float((K[i, j] ** 2 / error).sum())
-        freedom[at] = K[i, j].size
-        weights = bases[a] @ K[i, j] @ bases[b].T
-        size[at] = float(np.abs(weights).max(initial=0.0))
-    return statistic, np.maximum(freedom, 1.0), size

@@ -21,7 +21,7 @@ from ...privacy.calibration import NoiseChoice
 from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
 from ..checks import check_noise
-from ..graph_input import Parents
+from ..graph_files import Parents
 from ..learner import Learner
 from ..networks.search import GraphSearch
 from ..procedure import Procedure, Whole

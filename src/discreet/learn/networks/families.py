@@ -18,7 +18,8 @@ from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
 from ..cards import card_of
 from ..checks import TooLarge, check_limits
-from ..graph_input import Graph, Parents, parents_of
+from ..graph_files import Parents
+from ..graph_input import Graph, parents_of
 
 Array = NDArray[np.float64]
 LARGEST_FAMILY = 1_000_000

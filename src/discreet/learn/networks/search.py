@@ -41,7 +41,7 @@ from ...privacy.requests import Asking, Measure, Select
 from ...privacy.unit import PrivacyUnit
 from ...progress import track
 from ..checks import as_measurements, check_limits, check_plan, checked_size
-from ..graph_input import Parents
+from ..graph_files import Parents
 from ..learner import Learner
 from ..planned import measuring, selecting
 from ..procedure import Found, Procedure, Whole

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from ...domain import Clique, Domain
 from ...errors import FileFormatError, InputError
+from ...io.archive import Sign
 from ...io.atomic import write_atomically
 from ...measurement import Measurements, Noise
 from ...privacy.budget import Budget, part_of
 from ...privacy.stability import Stability
 from ..cards import card_of
-from ..graph_files import KIND, saved_graph
+from ..graph_files import KIND, graph_digest, saved_graph
 from ..planned import PlannedTable
 from ..procedure import Asks, Found, Step, Whole
 
@@ -86,11 +87,15 @@ class StructureResult:
             "release": dict(self.card),
         }
 
-    def save(self, path: str | Path) -> None:
-        """A JSON file that can be published, a refusal too; ``discreet fit --graph`` reads it."""
+    def save(self, path: str | Path, *, sign: Sign | None = None) -> None:
+        """A JSON file that can be published, a refusal too; ``discreet fit --graph`` reads it. ``sign``: a ledger's
+        ``signer``."""
         if self.card.get("origin") != "release":
             raise InputError("this graph was learned without protection: it is no release, and cannot be saved as one")
-        write_atomically(Path(path), [json.dumps(self.to_dict(), indent=1, ensure_ascii=False).encode() + b"\n"])
+        document = json.loads(json.dumps(self.to_dict()))  # as it will be read again
+        if sign is not None:
+            document["signature"] = sign(graph_digest(document))
+        write_atomically(Path(path), [json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"])
 
     @classmethod
     def load(cls, path: str | Path) -> StructureResult:

@@ -20,35 +20,57 @@ from typing import Any
 
 import dp_accounting as dp
 from dp_accounting import rdp
+from dp_accounting.mechanism_calibration import NoBracketIntervalFoundError
 
 from ...errors import BudgetError, InputError
 from ...measurement import Measurement, Measurements, Noise
 from ..accounting import Cost
 from ..budget import ZCDP, Amount, ApproxDP, Budget
-from ..calibration import noise_of
+from ..calibration import moved_by, noise_of, require_room
 from ..curator import Curator
-from ..mechanisms import Gateway, NoiseCall
+from ..mechanisms import Gateway, NoiseCall, fitting
 from ..query import Query
 from ..requests import Request
 from ..unit import PrivacyUnit, as_probability
 
 LEAST_SCALE = 2.0**10
 _SAFE = 1 + 1e-6
+# A round's Rényi divergence is at least that of order 2, some (rate/multiplier)². Where rounding can turn it negative,
+# the accountant takes it for no loss at all, so we stay far above the 1e-16 of floats.
+_LEAST_RATIO = 1e-6
 _ORDERS = [*range(2, 65), *range(72, 513, 8)]  # whole ones: sums in closed form
 
 
 @lru_cache(maxsize=64)
 def noise_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> float:
     """The least standard deviation, divided by the L2 sensitivity, for which the rounds are (ε, δ)-DP; rounded up."""
-
-    def event(multiplier: float) -> Any:
-        inner = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
-        return dp.SelfComposedDpEvent(inner, rounds)
-
-    found = dp.calibrate_dp_mechanism(
-        lambda: rdp.RdpAccountant(_ORDERS), event, epsilon, delta, dp.LowerEndpointAndGuess(0.0, 10.0), tol=1e-4
-    )
+    try:
+        found = dp.calibrate_dp_mechanism(
+            lambda: rdp.RdpAccountant(_ORDERS),
+            lambda multiplier: _event(multiplier, rate, rounds),
+            epsilon,
+            delta,
+            dp.LowerEndpointAndGuess(0.0, 10.0),
+            tol=1e-4,
+        )
+    except NoBracketIntervalFoundError:
+        found = math.inf
+    if rate / found < _LEAST_RATIO:
+        raise BudgetError(f"ε = {epsilon:g}, δ = {delta:g} is too small for {rounds} rounds at a rate of {rate:g}")
     return float(found) * _SAFE
+
+
+@lru_cache(maxsize=64)
+def epsilon_of_rounds(multiplier: float, delta: float, rate: float, rounds: int) -> float:
+    """The ε that the rounds cost at this δ."""
+    accountant = rdp.RdpAccountant(_ORDERS)
+    accountant.compose(_event(multiplier, rate, rounds))
+    return float(accountant.get_epsilon(delta))
+
+
+def _event(multiplier: float, rate: float, rounds: int) -> Any:
+    inner = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
+    return dp.SelfComposedDpEvent(inner, rounds)
 
 
 def multiplier_for(unit: PrivacyUnit, budget: Budget, rate: Amount, rounds: int) -> float:
@@ -57,6 +79,7 @@ def multiplier_for(unit: PrivacyUnit, budget: Budget, rate: Amount, rounds: int)
         raise InputError("sampled rounds are accounted for under add-remove only; use another method for replace-one")
     if not isinstance(budget, ApproxDP):
         raise BudgetError(f"sampled rounds need a δ: give the budget as ApproxDP(ε, δ) instead of {budget}")
+    require_room(budget)
     return noise_multiplier(float(budget.epsilon), float(budget.delta), float(as_probability(rate)), rounds)
 
 
@@ -66,7 +89,7 @@ def noise_scale(query: Query, unit: PrivacyUnit, multiplier: float) -> float:
     scale = math.nextafter(multiplier * math.sqrt(sensitivity.l2_squared) * _SAFE, math.inf)
     if scale < LEAST_SCALE:
         raise InputError(f"the grid of {part.label!r} is too coarse for its noise; make it finer")
-    return scale
+    return fitting(scale)
 
 
 @dataclass(frozen=True)
@@ -103,12 +126,13 @@ class SampledRounds(Request):
         multiplier = multiplier_for(curator.unit, self.share, self.rate, self.rounds)
         cost = Cost.of(self.share)
         curator._check((cost,))
-        curator._spend((cost,), self.describe())
+        curator._spend((cost,), {**self.describe(), "multiplier": multiplier, "unit": moved_by(curator.unit)})
         # Given the coins a unit may be in every sample; then the rounds cost what they cost without sampling.
         return multiplier, curator._gateway.inside(ZCDP(Fraction(self.rounds) / (2 * Fraction(multiplier) ** 2)))
 
     def one_round(self, curator: Curator, inside: Gateway, query: Query, multiplier: float) -> Measurement:
         """A fresh sample, summed and noised."""
+        curator.require(query)
         (part,), (sensitivity,) = query.parts, query.sensitivity(curator.unit)
         call = NoiseCall("gaussian", noise_scale(query, curator.unit, multiplier), sensitivity)
         with curator._root._lock:

@@ -33,7 +33,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...domain import Clique, Domain
+from ...domain import Attribute, Clique, Domain
 from ...encoding import Codes
 from ...errors import InputError
 from ...tables.base import IntArray
@@ -41,7 +41,7 @@ from ..levels import GRID, level_of, moved_by, scatter
 from ..query import Marginals, Part, Query
 from ..stability import Ask, StabilityTest
 from ..unit import PrivacyUnit, Relation, Sensitivity
-from .parities import CHUNK, ParitySums, products, signs
+from .parities import CHUNK, ParitySums, products, require_two_levels, signs
 from .two_columns import SpinSums, levels_given_two
 
 # Tenths of τ for dependence given other columns. Chosen on the exact distributions of 3-regular graphs of 8 to 14
@@ -51,6 +51,7 @@ GIVEN_ONE, GIVEN_TWO, GIVEN_ALONE = 9, 8, 11
 MOST_FOR_TWO = 128
 FAR = 1 << 40
 SpinTestKind = Literal["combined", "conditional"]
+_NOUN = ("test whether the graph is far from changing", "tests whether the graph is far from changing")
 _LARGEST_SQUARE = 1 << 26  # records up to which GRID·N² fits 64 bits; beyond, Python's own whole numbers are used
 
 
@@ -62,13 +63,19 @@ def grid_threshold(threshold: float | Fraction) -> int:
 
 
 class CorrelationTest(StabilityTest):
-    """For each set of columns I, whether Σ Π z_i > τn, and whether −Σ Π z_i > τn: two levels a set, all positive ones
-    first."""
+    """For each set of columns I, whether Σ Π z_i > τn, and whether −Σ Π z_i > τn: two levels for each set, all
+    positive ones first."""
+
+    noun = _NOUN
 
     def __init__(self, domain: Domain, sets: Iterable[Iterable[str]], threshold: float | Fraction) -> None:
         self.sets: tuple[Clique, ...] = tuple(domain.clique(I) for I in sets)
         self.query = ParitySums(domain, [*self.sets, ()])
         self.threshold = grid_threshold(threshold)
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        return self.query.attributes
 
     def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
         sums = ask(self.query)
@@ -88,11 +95,9 @@ class TripleSums(Query):
     """
 
     def __init__(self, domain: Domain) -> None:
-        self.domain = domain
+        super().__init__(domain)
         self._pairs = list(combinations(domain.names, 2))
-        for a in domain.attributes:
-            if a.size != 2:
-                raise InputError(f"this test is for columns with two levels, but {a.name!r} has {a.size}")
+        require_two_levels(domain, domain.names, "this test is for")
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -121,12 +126,14 @@ class TripleSums(Query):
 
 
 class SpinTest(StabilityTest):
-    """Which pairs of binary columns have an edge: two levels a pair, positive edges first, then negative ones.
+    """Which pairs of binary columns have an edge: two levels for each pair, positive edges first, then negative ones.
 
     ``"combined"``: as above; of two columns together up to MOST_FOR_TWO columns. ``"conditional"``: correlated, and
     dependent given *every* third column and given none. ``enough``: a public number of steps beyond which it does not
     matter how far a pair is from being an edge, for pairs that two columns explain; less work where many do.
     """
+
+    noun = _NOUN
 
     def __init__(
         self, domain: Domain, threshold: float | Fraction, kind: SpinTestKind = "combined", *, enough: int = FAR
@@ -139,6 +146,10 @@ class SpinTest(StabilityTest):
         self.kind = kind
         self.two = kind == "combined" and len(domain) <= MOST_FOR_TWO
         self.enough = enough
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        return self.query.attributes
 
     def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
         sums = ask(self.query)
@@ -196,11 +207,13 @@ class SpinTest(StabilityTest):
 
 
 class DependenceTest(StabilityTest):
-    """Which pairs of columns, of any numbers of levels, have an edge: one level a pair.
+    """Which pairs of columns, of any numbers of levels, have an edge: one level for each pair.
 
-    ``thresholds``: one a pair, in the order of ``combinations(domain.names, 2)``. ``conditional``: dependent, and for
-    every third column either nearly independent of one of the two, or dependent given it.
+    ``thresholds``: one for each pair, in the order of ``combinations(domain.names, 2)``. ``conditional``: dependent,
+    and for every third column either nearly independent of one of the two, or dependent given it.
     """
+
+    noun = _NOUN
 
     def __init__(self, domain: Domain, thresholds: Sequence[float | Fraction], *, conditional: bool = True) -> None:
         self.pairs: tuple[Clique, ...] = tuple(combinations(domain.names, 2))
@@ -210,6 +223,10 @@ class DependenceTest(StabilityTest):
         self.triples = tuple(combinations(domain.names, 3)) if conditional else ()
         # Every pair is in a triple when there are three columns or more; counting both is simpler than adding up.
         self.query = Marginals(domain, [*self.pairs, *self.triples])
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        return self.query.attributes
 
     def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
         sums = ask(self.query)

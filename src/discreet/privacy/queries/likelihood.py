@@ -38,9 +38,14 @@ class LogLikelihood(Query):
     ) -> None:
         if not -1e6 <= floor <= -1e-3:
             raise InputError(f"floor is the least log-probability that counts, between −1e6 and −1e-3; got {floor}")
-        self.domain = domain
+        super().__init__(domain)
         self.floor = Fraction(repr(float(floor)))
         self._tables = [(clique, np.asarray(table, dtype=np.float64)) for clique, table in tables]
+        for clique, table in self._tables:
+            if table.shape != domain.project(clique).shape:
+                raise InputError(
+                    f"the table of {clique} must have shape {domain.project(clique).shape}, got {table.shape}"
+                )
         self._log_partition = float(log_partition)
 
     @property

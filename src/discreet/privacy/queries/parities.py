@@ -48,6 +48,13 @@ def measured_monomials(measurement: Measurement) -> tuple[Clique, ...]:
     return found
 
 
+def require_two_levels(domain: Domain, names: Iterable[str], what: str) -> None:
+    """A third level would count as 3 where 1 is declared."""
+    for name in names:
+        if domain[name].size != 2:
+            raise InputError(f"{what} columns with two levels, but {name!r} has {domain[name].size}")
+
+
 class ParitySums(Query):
     """Σ over records of Π_{i∈I} z_i for each monomial I; code 0 is z = −1, code 1 is z = +1. I = () counts records.
 
@@ -59,15 +66,13 @@ class ParitySums(Query):
     """
 
     def __init__(self, domain: Domain, monomials: Iterable[Iterable[str]], *, label: str = "parities") -> None:
-        self.domain = domain
+        super().__init__(domain)
         self.monomials: tuple[Clique, ...] = tuple(domain.clique(I) for I in monomials)
         if len(set(self.monomials)) != len(self.monomials):
             twice = next(I for I in self.monomials if self.monomials.count(I) > 1)
             raise InputError(f"the parity of {twice} is asked for twice; once is enough")
         used = {name for I in self.monomials for name in I}
-        for name in used:
-            if domain[name].size != 2:
-                raise InputError(f"parities are of columns with two levels, but {name!r} has {domain[name].size}")
+        require_two_levels(domain, used, "parities are of")
         # The number of records needs a column too, to be counted row by row.
         self._columns = domain.clique(used) or domain.names[:1]
         self._label = label
@@ -134,7 +139,7 @@ def signs(batch: Mapping[str, Codes]) -> dict[str, npt.NDArray[np.float32]]:
 
 
 def products(z: Mapping[str, npt.NDArray[np.float32]], monomials: Sequence[Clique]) -> npt.NDArray[np.float32]:
-    """One row a monomial: the product of its columns, record by record."""
+    """One row for each monomial: the product of its columns, record by record."""
     records = len(next(iter(z.values())))
     out = np.empty((len(monomials), records), dtype=np.float32)
     for row, I in zip(out, monomials, strict=True):
@@ -177,6 +182,8 @@ class ParityResiduals(Score):
     By the triangle inequality a record moves it by at most 1, and replacing one by at most 2.
     """
 
+    noun = ("choice of a parity", "choices of a parity")
+
     def __init__(self, domain: Domain, monomials: Iterable[Iterable[str]], approximation: NDArray[Any]) -> None:
         self.query = ParitySums(domain, monomials)
         self._monomials = self.query.monomials
@@ -203,10 +210,12 @@ class ParityResiduals(Score):
 class PartnerResiduals(GroupedScore):
     """For each column, which other one's product with it a public approximation of Σ z_i z_j fits worst.
 
-    One group a column, with all other columns as candidates; a pair stands in two groups. Scores are those of
+    One group for each column, with all other columns as candidates; a pair stands in two groups. Scores are those of
     :class:`ParityResiduals`. ``leave_out`` names pairs that need not be looked for: their score is zero. ``active``
     names the columns that look for a partner, all by default.
     """
+
+    noun = ("choice of neighbours", "choices of neighbours")
 
     def __init__(
         self,

@@ -108,8 +108,8 @@ class Loss:
     columns:
         What it looks at; their possible records are enumerated.
     gradient:
-        ``gradient(w, records)``: the gradients at w, one row a record, of shape (records, dimension). ``records`` maps
-        each column to an array of codes.
+        ``gradient(w, records)``: the gradients at w, one row for each record, of shape (records, dimension).
+        ``records`` maps each column to an array of codes.
     bound:
         L₁: entries of a gradient lie within ±bound; what lies beyond is clipped.
     curvature:
@@ -235,6 +235,7 @@ class _CellSums(Query):
     """Σ over records of the score of each vertex, by the contingency table of the loss's columns."""
 
     def __init__(self, problem: _CellProblem) -> None:
+        super().__init__(problem.domain)
         loss, domain, polytope = problem.loss, problem.domain, problem.polytope
         self._clique: Clique = domain.clique(loss.columns)
         shape = tuple(domain[name].size for name in self._clique)

@@ -30,7 +30,7 @@ from ...tables.base import IntArray
 from ..levels import level_of, scatter
 from ..query import Part, Query
 from ..unit import Relation, Sensitivity
-from .parities import CHUNK, products, signs
+from .parities import CHUNK, products, require_two_levels, signs
 
 _AT_ONCE = 1 << 20  # sums of four columns in memory at a time
 _IN_CACHE = 1 << 14
@@ -44,7 +44,8 @@ class FourSums(Query):
     """
 
     def __init__(self, domain: Domain, pairs: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]) -> None:
-        self.domain = domain
+        super().__init__(domain)
+        require_two_levels(domain, domain.names, "products of four are of")
         self._pairs = [(domain.names[i], domain.names[j]) for i, j in pairs]
         self._others = [(domain.names[k], domain.names[l]) for k, l in others]
 

@@ -15,15 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
-from .io.limits import DEFAULT_LIMITS, Limits
-from .io.native import load_parts, save_model
-from .io.reading import shown
-from .learn.networks.search import GraphSearch
-from .measurement import Measurements
-from .models.base import Model
-from .models.records import RandomState
-from .spec import Learned, Spec, plain
+from ..errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
+from ..files import load_parts
+from ..io.archive import Sign
+from ..io.limits import DEFAULT_LIMITS, Limits
+from ..io.native import save_model
+from ..io.reading import shown
+from ..learn.networks.search import GraphSearch
+from ..measurement import Measurements
+from ..models.base import Model
+from ..models.records import RandomState
+from ..spec import Learned, Spec, plain
 from .uncertainty import NoiseIntervals, noise_intervals
 
 DRAWS = 40
@@ -92,7 +94,7 @@ class Release:
 
     def intervals(self, level: float = 0.9, draws: int = DRAWS, random_state: RandomState = 0) -> NoiseIntervals:
         """How far the noise can have moved the model's answers. With a graph that was found privately they are for
-        this graph; see :mod:`discreet.uncertainty` for what they cover."""
+        this graph; see :mod:`discreet.release.uncertainty` for what they cover."""
         recipe, kept = self._needed()
         expected = recipe.learner().expected(kept)
         return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=expected)
@@ -140,8 +142,8 @@ class Release:
 
     # -- files -----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file; what carries no guarantee refuses."""
+    def save(self, path: str | os.PathLike[str], *, sign: Sign | None = None) -> None:
+        """Write the file; what carries no guarantee refuses. ``sign``: a ledger's ``signer``."""
         _ = self.card
         if Path(path).suffix.lower() != ".zip":
             raise InputError(f"a release is a .zip file, which keeps everything; got {os.fspath(path)!r}")
@@ -153,7 +155,7 @@ class Release:
             "run": plain(dict(self.run)),
             "stated": plain(dict(self.stated)),
         }
-        save_model(self.model, path, (beside, arrays))
+        save_model(self.model, path, (beside, arrays), sign)
 
     @classmethod
     def load(cls, source: str | os.PathLike[str] | bytes, limits: Limits = DEFAULT_LIMITS) -> Release:

@@ -1,0 +1,166 @@
+"""The entries of a ledger and the SQLite file that they are in: made, appended, and held against their signatures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from .._version import __version__
+from ..errors import LedgerError
+from ..signing import SigningKey, is_signed
+from .budget import Budget
+
+FORMAT = "discreet-ledger-1"
+_WAIT_SECONDS = 120.0
+_COLUMNS = "number, time, kind, details, chain"
+Kind = Literal["open", "charge", "settle", "steps", "key", "answers"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger."""
+
+    number: int
+    time: str
+    kind: Kind
+    details: Mapping[str, Any]
+    chain: str
+    signature: str | None = None
+
+    @property
+    def head(self) -> str:
+        """Its number and the hash of all up to it: what is signed."""
+        return f"{self.number}:{self.chain}"
+
+    def digest(self, previous: str) -> str:
+        body = json.dumps(
+            [previous, self.number, self.time, self.kind, self.details], sort_keys=True, ensure_ascii=True
+        )
+        return hashlib.sha256(body.encode()).hexdigest()
+
+
+def make_file(path: Path, total: Budget) -> bool:
+    """Make a whole ledger under another name and put it in place in one step; False when there is one already.
+
+    So nobody ever meets half a ledger, neither a process that opens it at this moment nor one that comes after a crash.
+    """
+    if not path.parent.is_dir():
+        raise LedgerError(f"the folder {path.parent} does not exist; make it first")
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        key = SigningKey.made_at(key_path(path))  # first: a ledger whose key was lost in a crash could not be used
+        connection = connect(draft, "rwc")
+        try:
+            initialise(connection, total, key)
+        finally:
+            connection.close()
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    except (sqlite3.Error, OSError) as error:
+        raise LedgerError(f"cannot create the ledger {path}: {error}") from None
+    finally:
+        draft.unlink(missing_ok=True)
+    return True
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(
+            f"{path.resolve().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=_WAIT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        connection.execute(
+            "PRAGMA synchronous = EXTRA"
+        )  # the commit survives a power cut, the directory entry included
+    except sqlite3.Error as error:
+        raise LedgerError(f"cannot open the ledger {path}: {error}") from None
+    return connection
+
+
+def initialise(connection: sqlite3.Connection, total: Budget, key: SigningKey | None = None) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(
+        "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "
+        "details TEXT NOT NULL, chain TEXT NOT NULL)"
+    )
+    opening = {"format": FORMAT, "total": total.to_dict(), "version": __version__}
+    if key is not None:
+        add_signatures(connection)
+        opening["key"] = key.public
+    insert(connection, "open", opening, key)
+    connection.execute("COMMIT")
+
+
+def add_signatures(connection: sqlite3.Connection) -> None:
+    """A column more: a version that knows no signatures then fails instead of appending an entry without one."""
+    if not any(column[1] == "signature" for column in connection.execute("PRAGMA table_info(entries)")):
+        connection.execute("ALTER TABLE entries ADD COLUMN signature TEXT")
+
+
+def key_path(ledger: Path) -> Path:
+    """Where the private key of a ledger is kept: beside the file itself, not beside a link to it."""
+    real = ledger.resolve()
+    return real.with_name(f"{real.name}.key")
+
+
+def key_in(entry: Entry) -> str | None:
+    """The key that an entry announces: the first one, or one that was added later."""
+    names_one = entry.kind in ("open", "key") and isinstance(entry.details, dict)
+    found = entry.details.get("key") if names_one else None
+    return found if isinstance(found, str) else None
+
+
+def is_authentic(entry: Entry, public: str | None) -> bool:
+    if public is None:
+        return True
+    return isinstance(entry.signature, str) and is_signed(public, "ledger entry", entry.head, entry.signature)
+
+
+def against_head(entries: Sequence[Entry], head: str, public: str | None) -> list[str]:
+    """What a head that was kept elsewhere contradicts."""
+    number, _, rest = head.strip().partition(":")
+    chain, _, signature = rest.partition(":")
+    if not number.isascii() or not number.isdigit() or not 0 < len(number) < 19 or len(chain) != 64:
+        raise LedgerError("a head is what `discreet ledger head` prints: a number, a hash and a signature")
+    if signature and not is_signed(public or "", "ledger entry", f"{int(number)}:{chain}", signature):
+        return ["the head that was kept elsewhere is not of this ledger: another key has signed it"]
+    if int(number) > len(entries):
+        return [
+            f"its end was cut off, or it is an old copy: it has {len(entries)} entries, and the head that was kept "
+            f"elsewhere is of entry {int(number)}"
+        ]
+    if entries[int(number) - 1].chain != chain:
+        return [f"its entries up to {int(number)} are not those of the head that was kept elsewhere"]
+    return []
+
+
+def insert(
+    connection: sqlite3.Connection, kind: Kind, details: Mapping[str, Any], key: SigningKey | None
+) -> tuple[int, str]:
+    """Append an entry; its number and hash."""
+    last = connection.execute("SELECT number, chain FROM entries ORDER BY number DESC LIMIT 1").fetchone()
+    number, previous = (last[0] + 1, last[1]) if last else (1, "")
+    # Through JSON and back: the hash is of what will be read again.
+    text = json.dumps(details)
+    details = json.loads(text)
+    time = datetime.now(UTC).isoformat(timespec="milliseconds")
+    chain = Entry(number, time, kind, details, "").digest(previous)
+    values = [number, time, kind, text, chain]
+    if key is None:
+        connection.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)", values)
+    else:
+        values.append(key.sign("ledger entry", Entry(number, time, kind, details, chain).head))
+        connection.execute(f"INSERT INTO entries ({_COLUMNS}, signature) VALUES (?, ?, ?, ?, ?, ?)", values)
+    return number, chain

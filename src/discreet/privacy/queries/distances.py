@@ -1,0 +1,68 @@
+"""How far contingency tables are from public expectations of them, all at once: Σ|x − r| for each clique.
+
+The cheapest score there is: one whole number a table, however many cells it has. The learner of unknown graphs looks
+for what a model misses by it, and a certificate says by it how good a release is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...domain import Clique, Domain
+from ...errors import InputError
+from ...tables.base import IntArray
+from ..query import Marginals, Part, Query
+from ..unit import Relation, Sensitivity
+
+MOST = 2**60  # beyond 64 bits a sum would wrap around, and one record could move it by far more than we say
+
+
+class Distances(Query):
+    """Σ_cells |x − r| for each of m cliques, x the exact counts, r public expectations rounded to whole counts.
+
+    Sensitivity. A record adds one to one cell of each table. By the triangle inequality each distance moves by at most
+    1: L1 = m, L2² = m, L∞ = 1. Replacing a record takes one from a cell and adds one to another: at most 2 each,
+    L1 = 2m, L2² = 4m, L∞ = 2. (A table of one cell, the number of records, moves by 1 and 0; it is counted like the
+    others.) r must be public: made of released numbers alone, never of the rows.
+    """
+
+    def __init__(
+        self, domain: Domain, cliques: Iterable[Iterable[str]], expected: Sequence[NDArray[Any]], *, label: str = ""
+    ) -> None:
+        tables = Marginals(domain, cliques)
+        super().__init__(domain)
+        self._cliques = tables.cliques
+        if not self._cliques:
+            raise InputError("there is no table to compare; name at least one clique")
+        if len(expected) != len(self._cliques):
+            raise InputError(f"{len(self._cliques)} tables need as many expectations, got {len(expected)}")
+        rounded = [np.rint(np.asarray(r, dtype=np.float64)) for r in expected]
+        for part, r in zip(tables.parts, rounded, strict=True):
+            if r.shape != part.shape:
+                raise InputError(f"the expectation of {part.label} must have shape {part.shape}, got {r.shape}")
+            if not np.abs(r).sum() < MOST:
+                raise InputError(f"the expectation of {part.label} must hold finite counts, 2⁶⁰ in all at most")
+        self._expected = [r.astype(np.int64) for r in rounded]
+        self._label = label or "distances"
+
+    @property
+    def cliques(self) -> tuple[Clique, ...]:
+        return self._cliques
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        about = {"distances": [list(c) for c in self._cliques]}
+        return (Part(self._label, (len(self._cliques),), about=about),)
+
+    def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
+        m = len(self._cliques)
+        return (Sensitivity(m, m, 1, m) if relation == "add-remove" else Sensitivity(2 * m, 4 * m, 2, m),)
+
+    def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
+        found = [int(np.abs(x - r).sum()) for x, r in zip(counts, self._expected, strict=True)]
+        return (np.array(found, dtype=np.int64),)
