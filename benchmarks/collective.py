@@ -26,7 +26,7 @@ from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.models import generators
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.uncertainty import coverage, noise_intervals
+from discreet.release.uncertainty import coverage, noise_intervals
 
 Row = dict[str, Any]
 Results = list[dict[str, float]]
@@ -239,8 +239,8 @@ def shares(kept: Checkpoint, seed: int, runs: int) -> Iterator[Row]:
             kept.get(f"shares, {epsilon}, {n}", lambda n=n: ratio(n)) for n in range(1000 * seed, 1000 * seed + runs)
         ]
         where = f"second-order chain, 2–12 states, N=1e+04, ε={epsilon:g}"
-        yield row("KL with shares by size divided by equal shares", where, math.exp(statistics.fmean(logs)), reference=1.0,
-                  reference_name="equal shares", runs=runs)  # fmt: skip
+        name, found = "KL with shares by size divided by equal shares", math.exp(statistics.fmean(logs))
+        yield row(name, where, found, reference=1.0, reference_name="equal shares", runs=runs)
 
 
 def loopy_floor(kept: Checkpoint, seed: int) -> Iterator[Row]:

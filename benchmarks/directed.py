@@ -21,7 +21,7 @@ from benchmarks._directed_figures import EPSILONS, PAPER_MAP, PAPER_MU, draw
 from benchmarks._directed_work import RECORDS, Work, compare
 from benchmarks.harness import Checkpoint, checked_rows, row
 from discreet import networks
-from discreet.io.interchange import load_bif
+from discreet.files import load_bif
 from discreet.learn.networks.families import Families
 from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.learn.networks.search import SearchedNetwork
@@ -34,7 +34,7 @@ from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
-from discreet.uncertainty import noise_intervals
+from discreet.release.uncertainty import noise_intervals
 
 Row = dict[str, Any]
 KL_TARGETS = {"asia": 0.003, "sachs": 0.035, "child": 0.075, "alarm": 0.32}
@@ -273,7 +273,7 @@ def _times(network: BayesianNetwork, seed: int) -> Iterator[Row]:
         middle = time.perf_counter()
         MaximumLikelihoodEstimator(peer, frame).get_parameters(n_jobs=1)
         ratios.append((middle - begun) / (time.perf_counter() - middle))
-    yield row("counting, time divided by pgmpy's MLE", "alarm, 10,000 encoded records", np.median(ratios), target=1 / 20,
+    yield row("counting, time divided by pgmpy's MLE", "alarm, 10,000 records", np.median(ratios), target=1 / 20,
               reference=1.0, reference_name="pgmpy", runs=3)  # fmt: skip
 
 

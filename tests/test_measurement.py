@@ -248,5 +248,5 @@ def test_tables_of_the_wrong_shape_or_kind():
 
 
 def test_representations_say_how_noisy_a_table_is():
-    assert repr(example()[0]) == "Measurement('a', 2 cells, laplace noise, sd 2.8, release)"
+    assert repr(example()[0]) == "Measurement('a', 2 cells, laplace noise, standard deviation 2.8, release)"
     assert repr(example()[3]) == "Measurement('public total', 1 cell, no noise, public)"

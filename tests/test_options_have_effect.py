@@ -17,7 +17,7 @@ from discreet.measurement import Measurements
 from discreet.models import generators
 from discreet.models.base import Model
 from discreet.privacy.unit import PrivacyUnit
-from discreet.research import ResearchCurator
+from discreet.release.research import ResearchCurator
 from discreet.spec import METHODS, STRUCTURE
 
 UNIT = PrivacyUnit()

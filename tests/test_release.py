@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,16 +13,15 @@ import pytest
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, InputError, NotAReleaseError
+from discreet.files import load_model, open_model
 from discreet.io.archive import read_archive, write_archive
-from discreet.io.interchange import open_model
-from discreet.io.native import load_model
 from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import BayesianNetwork
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
-from discreet.research import ResearchCurator
+from discreet.release.research import ResearchCurator
 from discreet.spec import METHODS, STRUCTURE, Spec, resolve
 from discreet.tables.encode import encode
 
@@ -253,3 +253,40 @@ def test_fuzz_the_release_part(optimal, tmp_path):
             errors += 1  # the recipe is well-formed, but its learner refuses the options when it is made
         assert time.process_time() - begin < 1
     assert 100 < errors < 300
+
+
+# -- files of earlier versions -----------------------------------------------------------------------------------------
+
+FIXTURES = sorted((Path(__file__).parent / "fixtures").glob("*.zip"))
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda p: p.stem)
+def test_files_of_the_first_version_open_and_are_learned_again(path, tmp_path):
+    release = Release.load(path)
+    assert release.recipe.family in ("network", "field", "spin")
+    assert (release.again is None) == ("frank_wolfe" in path.stem)
+    if release.again is not None:
+        assert release.refit_agrees() and release.has_intervals
+    release.save(tmp_path / "again.zip")
+    assert Release.load(tmp_path / "again.zip").recipe == release.recipe
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (("ising", "moments", {"steps": 5, "max_edges": 2}), Spec("spin", "moments", {"order": 2, "max_terms": 2})),
+        (
+            ("ising", "moments", {"strategy": "selected pairs"}),
+            Spec("spin", "moments", {"order": 2, "strategy": "selected"}),
+        ),
+        (("binary", "moments", {"order": 3, "width": 1.0}), Spec("spin", "moments", {"order": 3})),
+        (("binary", "frank_wolfe", {"width": 1.0}), Spec("spin", "frank_wolfe", {"order": 3, "width": 1.0})),
+        (("pairwise", "moments", {"variant": "tight"}), Spec("field", "pairwise")),
+        (("pairwise", "frank_wolfe", {"steps": 4}), Spec("field", "pairwise_regressions", {"steps": 4})),
+    ],
+)  # fmt: skip
+def test_words_of_the_first_version(old, new):
+    """What had no effect there is left out, so that a file says what was done."""
+    assert Spec.from_dict(dict(zip(("family", "method", "options"), old, strict=True))) == new
+    with pytest.raises(InputError, match="no option 'steps'"):
+        Spec("ising", "moments", {"steps": 5})

@@ -23,7 +23,7 @@ from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
-from discreet.uncertainty import (
+from discreet.release.uncertainty import (
     Interval,
     NoiseIntervals,
     Survival,
@@ -269,3 +269,12 @@ def test_simulated_noise_has_the_right_variance(noise: Noise) -> None:
     assert drawn.var() == pytest.approx(noise.variance, rel=0.02)
     assert abs(drawn.mean()) < 0.02 * noise.standard_deviation
     assert not simulated_noise(Noise("none"), (5,), np.random.default_rng(0)).any()
+
+
+def test_the_half_width_is_never_too_small_at_an_end() -> None:
+    """An interval that was cut at 0 has its ± from the other end."""
+    found = Interval(np.array([0.01, 0.5]), np.array([0.0, 0.4]), np.array([0.05, 0.6]), 0.9)
+    assert found.half_width == pytest.approx([0.04, 0.1])
+    assert found.texts() == [("0.010", "0.040"), ("0.50", "0.10")]
+    sharp = Interval(np.array([0.25, 0.0]), np.array([0.25 - 3e-8, 0.0]), np.array([0.25 + 3e-8, 0.0]), 0.9)
+    assert sharp.texts() == [("0.250000000", "0.000000030"), ("0.0000", "0")]

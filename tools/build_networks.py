@@ -6,8 +6,8 @@
 import sys
 from pathlib import Path
 
+from discreet.files import network_from_data
 from discreet.io.bif import read_bif
-from discreet.io.interchange import network_from_data
 from discreet.io.native import save_model
 
 REFERENCES = {

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .errors import DiscreetError as DiscreetError
     from .estimators import PrivateGraphicalModel as PrivateGraphicalModel
     from .estimators import PrivateLogisticRegression as PrivateLogisticRegression
-    from .io.interchange import open_model as open_model
+    from .files import open_model as open_model
     from .measurement import Measurements as Measurements
     from .privacy.budget import ZCDP as ZCDP
     from .privacy.budget import ApproxDP as ApproxDP
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .privacy.query import Marginals as Marginals
     from .privacy.unit import PrivacyUnit as PrivacyUnit
     from .release import Release as Release
+    from .release.uncertainty import noise_intervals as noise_intervals
     from .schema import load_schema as load_schema
     from .schema import save_schema as save_schema
     from .spec import Spec as Spec
@@ -48,7 +49,7 @@ _HOMES = {
     "domain": ("Attribute", "Domain"),
     "errors": ("DiscreetError",),
     "estimators": ("PrivateGraphicalModel", "PrivateLogisticRegression"),
-    "io.interchange": ("open_model",),
+    "files": ("open_model",),
     "measurement": ("Measurements",),
     "networks": ("networks",),
     "privacy.budget": ("ZCDP", "ApproxDP", "PureDP"),

@@ -190,11 +190,15 @@ class Measurement:
         return self.values - half, self.values + half
 
     def __repr__(self) -> str:
-        what = f"{self.noise.kind} noise, sd {self.standard_deviation:.3g}" if self.noise.variance else "no noise"
+        what = (
+            f"{self.noise.kind} noise, standard deviation {self.standard_deviation:.3g}"
+            if self.noise.variance
+            else "no noise"
+        )
         return f"Measurement({self.label!r}, {counted(self.counts.size, 'cell')}, {what}, {self.origin})"
 
     def to_frame(self, backend: str = "pandas", *, level: float = 0.9) -> Any:
-        """One row a cell, as pandas, polars or pyarrow: its labels, its ``value`` and an interval around it.
+        """One row for each cell, as pandas, polars or pyarrow: its labels, its ``value`` and an interval around it.
 
         ``lower`` and ``upper`` are the ends of :meth:`interval` at this level. Sums that are no contingency table have
         their position in a column ``entry`` instead of labels. A column whose name is taken gets a ``_``.

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from .errors import InputError, did_you_mean
-from .io.native import load_model
+from .files import load_model
 from .models import BayesianNetwork
 
 _NAMES = ("asia", "sachs", "child", "alarm")

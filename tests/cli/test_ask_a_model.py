@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from discreet import networks
 from discreet.cli.app import run
+from discreet.measurement import Measurements
+from discreet.release import Release
 
 
 def test_a_bundled_network_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,3 +49,78 @@ def test_mistakes(arguments: list[str], code: int, words: str, capsys: pytest.Ca
     said = capsys.readouterr().err
     assert words in said
     assert "Traceback" not in said
+
+
+def test_a_wrong_question_is_shown_with_its_place_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    question = "P(dysp=yes | smokes=yes)"
+    assert run(["query", "asia", question]) == 2
+    said, shown, mark = capsys.readouterr().err.splitlines()
+    assert said.startswith("discreet: ") and "smoke" in said
+    assert shown.strip() == question
+    assert shown[mark.index("^") : len(mark)] == "smokes"
+
+
+def test_a_question_does_not_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["query", "asia", "P(\x1b[31m\u202edysp)"]) == 2
+    assert not set("\x1b\u202e") & set(capsys.readouterr().err)
+
+
+# -- with noise intervals ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fitted(desk, discreet):
+    """Makes model.zip: smoke and city at ε = 1, as if the noise of so many records had come out as 0."""
+    (desk / "two.toml").write_text(
+        '[columns.smoke]\nlevels = ["yes", "no"]\n[columns.city]\nlevels = ["north", "south", "west"]\n'
+    )
+    asked = ["--schema", "two.toml", "--epsilon", "1", "--graph", "smoke -> city", "-o", "model.zip"]
+    assert discreet("fit", "data.csv", *asked).code == 0
+    release = Release.load(desk / "model.zip")
+    (table,) = release.measurements
+
+    def fit(records: int) -> Release:
+        third = records // 3
+        counts = np.array([[0, third, 1], [third, third, 0]])  # one record lives in the west
+        measured = Measurements([replace(table, counts=counts)], release.measurements.release)
+        made = replace(release, model=release.refit(measured), measurements=measured)
+        made.save(desk / "model.zip")
+        return made
+
+    return fit
+
+
+def test_the_command_asks_as_python_does(fitted, discreet):
+    intervals = fitted(3000).intervals(draws=15)
+    for question in ("P(city | smoke=yes)", "P(city=north)", "MAP(city | smoke=no)"):
+        (said,) = json.loads(discreet("query", "model.zip", question, "--draws", "15", "--json").out)
+        expected = intervals.ask(question)
+        assert said["note"] == expected.note
+        if question.startswith("MAP"):
+            assert said["survival"] == expected.survival
+        else:
+            assert [cell["noise"] for cell in said["cells"]] == pytest.approx(expected.half_width.reshape(-1).tolist())
+    said = json.loads(discreet("map", "model.zip", "city", "--given", "smoke=no", "--draws", "15", "--json").out)
+    assert said["survival"] == intervals.map("city", {"smoke": "no"}).survival
+
+
+def test_narrow_intervals_are_warned_of(fitted, discreet):
+    """One record has what is given, and noise hides it."""
+    fitted(3000)
+    rare = discreet("query", "model.zip", "P(smoke | city=west)", "--draws", "10")
+    assert rare.code == 0 and "beware: only some" in rare.out and "may be too narrow" in rare.out
+    assert "beware: only some" in discreet("query", "model.zip", "MAP(smoke | city=west)", "--draws", "10").out
+    assert "beware: only some" in discreet("map", "model.zip", "--given", "city=west", "--draws", "10").out
+    (said,) = json.loads(discreet("query", "model.zip", "P(smoke | city=west)", "--draws", "10", "--json").out)
+    assert "may be too narrow" in said["note"]
+    assert "beware" not in discreet("query", "model.zip", "P(smoke | city=south)", "--draws", "10").out
+
+
+def test_the_digits_that_the_noise_leaves_are_shown(fitted, discreet):
+    """Not "0.3333 ± 0.0000" with many rows, and not four digits where noise leaves one."""
+    for records, fewest in ((3_000_000, 6), (30, 2)):
+        fitted(records)
+        out = discreet("query", "model.zip", "P(city=north)", "--draws", "10").out
+        p, half = re.search(r"= ([\d.]+) ± ([\d.]+) ", out).groups()
+        assert float(half) > 0 and len(p) == len(half) >= 2 + fewest, out
+        assert 1 <= len(half.replace(".", "").lstrip("0")) <= 2, "two digits of the noise at most"

@@ -111,7 +111,7 @@ def test_ledger_show_says_what_was_spent_on_what(released, discreet):
     result = discreet("ledger", "show", "ledger.db")
     assert "spent: ε = 1 (pure DP); left: ε = 2 (pure DP)" in result.out
     (line,) = [line.split() for line in result.out.splitlines() if " measure " in line]
-    assert line[0] == "1" and line[-2:] == ["table", "smoke"]
+    assert line[0] == "1" and line[-3:] == ["table", "of", "smoke"]
     state = json.loads(discreet("ledger", "show", "ledger.db", "--json").out)
     assert state["remaining"] == {"notion": "pure", "epsilon": "2"}
     assert [e["kind"] for e in state["entries"]][:2] == ["open", "charge"]
@@ -138,17 +138,21 @@ def test_ledger_show_says_whom_it_protects(released, desk, discreet):
 
 def test_ledger_show_is_a_line_a_release(desk, discreet):
     """Numbers without gaps; what was given back is said, but for crumbs of rounding; equal steps are counted."""
+
+    def share(part):
+        return {"share": PureDP(part).to_dict()}
+
     with Ledger.create("new.db", PureDP(4)) as ledger:
         crumbs, half, nothing, _cut_short = (ledger.charge(PureDP(1), PrivacyUnit()) for _ in range(4))
-        tables = {"query": "Marginals", "parts": ["a", "b × c"], "share": PureDP("0.2").to_dict()}
-        choice = {"score": "Dependence", "candidates": 9, "share": PureDP("0.1").to_dict()}
+        tables = {"query": "Marginals", "noun": ["table", "tables"], "parts": ["a", "b × c"], **share("0.2")}
+        choice = {"score": "Dependence", "noun": ["choice", "choices"], "candidates": 9, **share("0.1")}
         ledger.record_steps(crumbs, [{**tables, "parts": ["number of records"]}, *[choice] * 7, tables])
         ledger.settle(crumbs, PureDP("0.9999999999"))
         ledger.settle(half, PureDP("0.5"))
         ledger.settle(nothing, None)
     lines = discreet("ledger", "show", "new.db").out.splitlines()[-4:]
     assert [line.split()[0] for line in lines] == ["1", "2", "3", "4"]
-    assert lines[0].endswith("the number of records; 7 choices of parents or groups; tables a, b × c")
+    assert lines[0].endswith("the number of records; 7 choices; tables of a, b × c")
     assert "charged" not in lines[0] and "ε = 1 (pure DP)" in lines[0]
     assert "ε = 0.5 (pure DP), charged ε = 1 (pure DP)" in lines[1]
     assert "nothing, charged ε = 1 (pure DP)" in lines[2] and lines[2].rstrip().endswith("nothing")
@@ -158,6 +162,24 @@ def test_ledger_show_is_a_line_a_release(desk, discreet):
     assert "9 entries, whole" in discreet("ledger", "verify", "new.db").out
     Ledger.create("empty.db", PureDP(1)).close()
     assert "1 entry, whole" in discreet("ledger", "verify", "empty.db").out
+
+
+def test_ledger_report_and_card_tell_the_same_steps(desk, discreet):
+    """By the names, and with the shares, that the plan has for them."""
+    fit = ["--schema", "schema.toml", "--rho", "0.1"]
+    planned = json.loads(discreet("plan", *fit, "--json").out)["plan"]["steps"]
+    assert discreet("ledger", "create", "spent.db", "--rho", "1").code == 0
+    assert discreet("fit", "data.csv", *fit, "--ledger", "spent.db", "--no-plan").code == 0
+    assert discreet("report", "model.zip", "--card", "card.yaml").code == 0
+    asked = " ".join(discreet("ledger", "show", "spent.db").out.split())
+    card, page = (desk / "card.yaml").read_text(), (desk / "report.html").read_text()
+    assert len(planned) == 3
+    at = [asked.index(step["name"][:12]) for step in planned]  # the table breaks lines
+    assert at == sorted(at)
+    for step in planned[:2]:  # the third is taken apart into its tables
+        assert f"{step['name']}: {100 * step['part']:.3g} %" in card
+        assert step["name"] in page
+    assert "Where it went: " in card and "Dependence" not in asked + card
 
 
 def test_tables_go_into_a_spreadsheet(desk, discreet):

@@ -11,13 +11,13 @@ import yaml
 from command_desk import CANARIES, assert_discreet, contents
 
 from discreet.errors import FileFormatError
+from discreet.files import open_model
 from discreet.io.archive import read_archive, write_archive
-from discreet.io.interchange import open_model
 from discreet.models import BayesianNetwork, MarkovRandomField
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release
 from discreet.report.card import FIELDS
-from discreet.spec import Spec
+from discreet.spec import METHODS, STRUCTURE, Spec
 
 FIT = ("fit", "data.csv", "--schema", "schema.toml")
 ARROWS = "smoke -> city; age, smoke -> city"
@@ -468,3 +468,36 @@ def test_research_mode_saves_and_charges_nothing(desk, discreet):
     assert results[0].code == 0 and results[0].out == results[1].out
     assert "NOT A RELEASE" in results[0].out and "Guarantee" not in results[0].out
     assert contents(desk) == before
+
+
+# -- shown, run, recorded --------------------------------------------------------------------------------------------
+
+MODELS = [m for m in METHODS if m.family != STRUCTURE]
+
+
+@pytest.mark.parametrize("public", [False, True], ids=["private size", "public size"])
+@pytest.mark.parametrize("method", MODELS, ids=lambda m: f"{m.family} {m.name}")
+def test_the_plan_that_is_shown_is_what_runs(method, public, desk, discreet):
+    """Steps printed by plan and by fit = steps on the card = steps in the ledger; a public size is not paid for."""
+    (desk / "two.toml").write_text(
+        '[columns.smoke]\nlevels = ["yes", "no"]\n[columns.city]\nlevels = ["north", "south"]\n'
+    )
+    given = {"graph": ["--graph", "smoke -> city"], "cliques": ["--cliques", "smoke,city"]}.get(method.needs, [])
+    words = ["data.csv", "--schema", "two.toml", "--epsilon", "1", "--family", method.family, "--method", method.name]
+    words += [*given, *(["--public-size", "5"] if public else [])]
+    demanded = {"order": 2, "min_weight": 0.2}
+    words += [word for name in method.demands for word in ("--option", f"{name}={demanded[name]}")]
+    planned = json.loads(discreet("plan", *words, "--json").out)["plan"]
+    done = discreet("fit", *words, "--json", "--ledger", "ledger.db")
+    assert done.code == 0, done.err
+    fitted = json.loads(done.out)
+    assert fitted["plan"] == planned
+    names = [step["name"] for step in planned["steps"]]
+    on_the_card = list(dict.fromkeys(step["step"] for step in fitted["release"]["steps"]))
+    assert on_the_card == [name for name in names if name in on_the_card], "in order, and nothing else"
+    assert not public or not any("number of records" in name for name in on_the_card if "parities" not in name)
+    unasked = set(names) - set(on_the_card)
+    assert all(planned["tables"][names.index(name)]["cells"] == 0 for name in unasked), "only what was left to later"
+    with Ledger.open(desk / "ledger.db") as ledger:
+        written = [step for entry in ledger.entries for step in entry.details.get("steps", [])]
+    assert written == fitted["release"]["steps"]

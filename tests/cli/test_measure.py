@@ -146,6 +146,14 @@ def test_the_plan_keeps_its_promise(desk, discreet):
     assert 1 - Fraction(1, 10**12) < spent <= 1, "never more than the total, not even by rounding"
 
 
+def test_what_is_planned_is_what_the_ledger_and_the_release_say(desk, discreet):
+    done = json.loads(discreet(*ASK, "1", "--table", "age", "--ledger", "ledger.db", "--json").out)
+    with Ledger.open(desk / "ledger.db") as ledger:
+        written = [step for entry in ledger.entries for step in entry.details.get("steps", [])]
+    assert [step["step"] for step in written] == ["tables"] and written == done["release"]["steps"]
+    assert written[0]["parts"] == [" × ".join(table["table"]) for table in done["plan"]["tables"]]
+
+
 @pytest.mark.parametrize(
     ("budget", "says"),
     [

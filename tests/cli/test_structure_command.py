@@ -79,6 +79,44 @@ def test_other_notions_relations_and_engines(words, survey, discreet):
     assert json.loads(result.out)["edges"] == EDGES
 
 
+BLOCKS = ["--option", "min_weight=0.5", "--option", "width=1.5"]
+METHODS = {
+    "auto": ["--option", "min_weight=0.5"],
+    "stable_edges": ["--option", "test=correlation"],
+    "stable-edges": ["--option", "order=3", "--option", "min_weight=0.5"],
+    "selected_edges": ["--option", "max_edges=2"],
+    "thresholded": ["--option", "min_weight=0.5"],
+    "thresholded_regressions": ["--option", "steps=5"],
+    "stable_mode": BLOCKS,
+    "stable_mode, tested": [*BLOCKS, "--option", "how=propose-test-release"],
+    "stable_mode, each edge": [*BLOCKS, "--option", "how=each edge", "--option", "blocks=60"],
+    "stable_mode, sparsitron": [*BLOCKS, "--option", "base=sparsitron", "--option", "order=3", "--option", "steps=9"],
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_reached_planned_paid_and_recorded(name, survey, discreet):
+    """Steps of the plan = steps on the card = steps in the ledger, for every method and way to vote."""
+    words = [*STABLE, "--method", name.split(",")[0], *METHODS[name], "--json"]
+    planned = json.loads(discreet(*ASK, *words, "--plan").out)
+    assert planned["recipe"]["family"] == "structure"
+    done = discreet(*ASK, *words, "--ledger", "approx.db", "-o", "graph.json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["plan"] == planned["plan"]
+    names = [step["name"] for step in planned["plan"]["steps"]]
+    asked = list(dict.fromkeys(s["step"] for s in found["release"]["steps"] if "step" in s))
+    assert asked and asked == [name for name in names if name in asked]
+    with Ledger.open(survey / "approx.db") as ledger:
+        assert [s for e in ledger.entries for s in e.details.get("steps", [])] == found["release"]["steps"]
+    assert json.loads((survey / "graph.json").read_text())["release"] == found["release"]
+
+
+def test_the_least_weight_is_said_once(survey, discreet):
+    result = discreet(*ASK, *STABLE, "--min-weight", "0.5", "--option", "min_weight=0.5")
+    assert result.code == 2 and "given twice" in result.err
+
+
 @pytest.mark.chance
 def test_a_refusal_is_a_result(survey, discreet):
     (survey / "rows.csv").write_text("a,b,c,d\n" + "-1,1,-1,1\n" * 3)

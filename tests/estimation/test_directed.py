@@ -11,7 +11,7 @@ from directed_cases import codes_table, exact, small_network, table_of
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import BudgetError, CostError, InputError, NotAReleaseError
-from discreet.io.native import load_model
+from discreet.files import load_model
 from discreet.learn.networks.families import Families, rows_from_counts
 from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.learn.networks.shrinkage import posterior_rows

@@ -20,7 +20,7 @@ from discreet.privacy.queries import gradients, group_vertices
 from discreet.privacy.queries.group_vertices import GroupedLevelGradients, SteepestGroup
 from discreet.privacy.requests import answered
 from discreet.privacy.unit import PrivacyUnit
-from discreet.uncertainty import noise_intervals
+from discreet.release.uncertainty import noise_intervals
 
 MIXED = Domain.of({"a": 2, "b": 3, "c": 2})
 

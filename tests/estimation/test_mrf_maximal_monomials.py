@@ -18,7 +18,7 @@ from discreet.papers.maximal_monomials import MaximalMonomials, averaged_derivat
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.queries.residuals import SignedResiduals
-from discreet.uncertainty import noise_intervals
+from discreet.release.uncertainty import noise_intervals
 
 BINARY = Domain.of({"a": 2, "b": 2, "c": 2})
 RELEASES = ["gaussian", "multiplicative_weights", "perturbed_leader"]

@@ -12,8 +12,8 @@ from discreet.measurement import Measurements, Noise
 from discreet.models import generators
 from discreet.privacy.budget import PureDP
 from discreet.privacy.curator import Curator, ExactCurator
+from discreet.release.uncertainty import coverage, noise_intervals
 from discreet.tables.memory import MemoryTable
-from discreet.uncertainty import coverage, noise_intervals
 
 
 @pytest.mark.chance

@@ -1,5 +1,6 @@
 """Models in files: every family comes back equal, and a broken file is one kind of error."""
 
+import inspect
 import json
 import random
 import resource
@@ -14,8 +15,9 @@ from mutations import ACCIDENTS, MALICE, header_with, sealed, taken_apart
 from discreet import networks
 from discreet.domain import Attribute, Domain
 from discreet.errors import FileFormatError, InputError
+from discreet.files import FAMILIES, load_model
 from discreet.io.archive import archive_bytes
-from discreet.io.native import load_model, register_kind, save_model
+from discreet.io.native import save_model
 from discreet.models import BayesianNetwork, BinaryMRF, IsingModel, MarkovRandomField, Model, PairwiseModel
 
 DOMAIN = Domain(
@@ -74,15 +76,17 @@ def test_a_model_without_card_has_none(tmp_path):
 
 def test_load_model_needs_no_other_import(tmp_path):
     save_model(MODELS["ising"], tmp_path / "m.zip")
-    code = f"from discreet.io.native import load_model; print(load_model({str(tmp_path / 'm.zip')!r}).kind)"
+    code = f"from discreet.files import load_model; print(load_model({str(tmp_path / 'm.zip')!r}).kind)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout == "ising\n"
 
 
-def test_kinds_are_registered_once():
-    register_kind("ising", IsingModel.from_archive)
-    with pytest.raises(InputError, match="'ising' is registered already"):
-        register_kind("ising", BinaryMRF.from_archive)
+def test_every_family_of_models_can_be_read():
+    def below(family):
+        return {family}.union(*map(below, family.__subclasses__()))
+
+    ours = {f for f in below(Model) if f.__module__.startswith("discreet.") and not inspect.isabstract(f)}
+    assert set(FAMILIES.values()) == ours and {kind: f.kind for kind, f in FAMILIES.items()} == {k: k for k in FAMILIES}
 
 
 def test_only_models_are_saved(tmp_path):

@@ -12,7 +12,7 @@ from discreet.cli import run
 from discreet.io.archive import write_archive
 from discreet.models.records import origin_of
 from discreet.privacy.curator import ExactCurator
-from discreet.research import ResearchCurator
+from discreet.release.research import ResearchCurator
 
 TRUTH = networks.load("asia")
 ROWS = encode(TRUTH.sample(300, random_state=1).to_pandas(), TRUTH.domain)

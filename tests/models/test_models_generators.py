@@ -112,7 +112,7 @@ def test_networks():
     network = g.network(12, max_parents=2, levels=3, random_state=4)
     assert max(len(above) for above in network.parents.values()) <= 2 and network.edges
     assert g.network(12, random_state=4).edges == g.network(12, random_state=4).edges
-    with pytest.raises(InputError, match="one a column"):
+    with pytest.raises(InputError, match="one for each column"):
         g.network(3, levels=[2, 2])
 
 

@@ -14,8 +14,8 @@ from model_enumeration import FAMILIES, joint, labelled, marginal, models, model
 from discreet import networks
 from discreet.domain import Domain
 from discreet.errors import CostError, EvidenceError, InputError
+from discreet.files import load_model
 from discreet.graph import DEFAULT_MEMORY_LIMIT
-from discreet.io.native import load_model
 from discreet.models import (
     BayesianNetwork,
     BinaryMRF,

@@ -149,6 +149,7 @@ def test_cliques_that_make_no_sense():
 def test_descriptions_are_public_and_short():
     assert Marginals(DOMAIN, [("b", "a"), ()]).describe() == {
         "query": "Marginals",
+        "noun": ["table", "tables"],
         "parts": ["a × b", "number of records"],
     }
 

@@ -12,7 +12,7 @@ import pytest
 
 from discreet import Curator, Marginals, PrivacyUnit, PureDP, encode, networks
 from discreet.learn.networks.optimal import OptimalNetwork
-from discreet.uncertainty import noise_intervals
+from discreet.release.uncertainty import noise_intervals
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 from discreet import networks, open_model
 from discreet.domain import Domain
 from discreet.errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
-from discreet.io.interchange import save_bif, save_uai
+from discreet.io.export import save_bif, save_uai
 from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import (
     BayesianNetwork,
@@ -25,8 +25,8 @@ from discreet.models.records import generator
 from discreet.privacy.budget import PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.query import Marginals
+from discreet.release.uncertainty import NoiseIntervals
 from discreet.tables.encode import encode
-from discreet.uncertainty import NoiseIntervals
 
 ASIA = networks.load("asia")
 DOMAIN = Domain.of({"sex": ["m", "f"], "age": 3, "marital status": ["single", "married"]})

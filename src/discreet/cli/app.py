@@ -84,10 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command in this process. Every error becomes one line on stderr and an exit code."""
+    """Run a command in this process. Every error becomes a message on stderr and an exit code.
+
+    Commands find this function in their context: the demonstration plays whole command lines.
+    """
     command: Any = typer.main.get_command(app)
     try:
-        result = command(list(arguments), prog_name="discreet", standalone_mode=False)
+        result = command(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
     except (SystemExit, BrokenPipeError):  # how rich and typer end when nobody reads the output any more
         return int(Exit.OK)
     except (Exception, KeyboardInterrupt) as error:

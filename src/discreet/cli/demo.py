@@ -14,6 +14,7 @@ from .console import say_json
 
 
 def demo(
+    context: typer.Context,
     directory: Annotated[Path, typer.Option(metavar="DIR", help="Where the files go.")] = Path("demo"),
     people: Annotated[int, typer.Option(metavar="N", help="How many patients to draw.")] = 5000,
     as_json: options.Json = False,
@@ -29,9 +30,9 @@ def demo(
       discreet demo --directory /tmp/demo
     """
     from ..demo import play
-    from .app import app, run
 
-    commands = [command.name or "" for command in app.registered_commands]
+    whole = context.find_root()
+    run, commands = whole.obj, whole.command.list_commands(whole)  # type: ignore[attr-defined]
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         played = play(directory, people, run, commands)
     if played.code:

@@ -21,6 +21,7 @@ from ..errors import (
     NotAReleaseError,
     SchemaError,
 )
+from .console import clean
 
 
 class Exit(IntEnum):
@@ -79,7 +80,8 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
 
 
 def explain(error: BaseException) -> Exit:
-    """Say on stderr what went wrong, in one line, and return the exit code."""
+    """Say on stderr what went wrong, in one line (but for a question, which is shown with the wrong place marked), and
+    return the exit code."""
     if isinstance(error, Interrupted):
         return _say(str(error), Exit.INTERRUPTED)
     if isinstance(error, KeyboardInterrupt | typer.Abort):
@@ -117,6 +119,6 @@ def _defect(error: BaseException) -> Exit:
 
 
 def _say(message: str, code: Exit) -> Exit:
-    line = " ".join(message.split())
-    print(f"discreet: {line}", file=sys.stderr)
+    is_marked = message.rstrip().endswith("^")
+    print(f"discreet: {clean(message if is_marked else ' '.join(message.split()))}", file=sys.stderr)
     return code

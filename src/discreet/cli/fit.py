@@ -212,7 +212,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
 
 def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
     """Seeded noise. It protects nobody, so nothing of it is saved, charged or called a release."""
-    from ..research import ResearchCurator
+    from ..release.research import ResearchCurator
 
     choices = prepared.choices
     for name in ("output", "ledger"):

@@ -16,7 +16,9 @@ from .failures import WrongUse
 if TYPE_CHECKING:
     from ..models.answer import Answer, Assignment
     from ..release import Release
-    from ..uncertainty import NoiseIntervals
+    from ..release.uncertainty import Interval, NoiseIntervals, Survival
+
+    Asked = Answer | Assignment | Interval | Survival
 
 PATIENCE, FEWEST_DRAWS = 20.0, 10  # seconds that intervals may take unasked, and refits below which they mean little
 ModelFile = Annotated[
@@ -58,15 +60,17 @@ def query(
     """
     options.check_level(level)
     release = open_release(model)
-    answers = [release.model.ask(question) for question in questions]  # a wrong question is found before the refits
+    answers: Sequence[Asked] = [release.model.ask(question) for question in questions]  # wrong ones fail before refits
     intervals = None if no_intervals else _intervals(release, level, draws, seed)
+    if intervals is not None:
+        answers = [intervals.ask(question) for question in questions]
     if as_json:
-        say_json([_answer_json(answer, intervals) for answer in answers])
+        say_json([_answer_json(answer) for answer in answers])
         return
     for position, answer in enumerate(answers):
         if position:
             say()
-        _say_answer(answer, intervals)
+        _say_answer(answer)
 
 
 def most_probable(
@@ -103,12 +107,14 @@ def most_probable(
         for number, assignment in enumerate(found, start=1):
             say(f"{number}. {assignment}")
         return
-    answer = release.model.map(columns or None, condition)
+    answer: Asked = release.model.map(columns or None, condition)
     intervals = None if no_intervals else _intervals(release, 0.9, draws, seed)
+    if intervals is not None:
+        answer = intervals.map(columns or None, condition)
     if as_json:
-        say_json(_answer_json(answer, intervals))
+        say_json(_answer_json(answer))
         return
-    _say_answer(answer, intervals)
+    _say_answer(answer)
 
 
 # -- the model ---------------------------------------------------------------------------------------------------------
@@ -118,8 +124,8 @@ def open_release(name: str) -> Release:
     """The release in a file; a model of any format, or a bundled network, is one without noisy tables."""
     from .. import networks
     from ..errors import FileFormatError, did_you_mean
+    from ..files import open_model
     from ..io.export import NATIVE, ending_of
-    from ..io.interchange import open_model
     from ..release import Release
 
     path = Path(name)
@@ -186,45 +192,37 @@ def affordable_draws(release: Release) -> int | None:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def _say_answer(answer: Answer | Assignment, intervals: NoiseIntervals | None) -> None:
-    from ..models.answer import Answer
+def _say_answer(found: Asked) -> None:
+    from ..release.uncertainty import Interval, Survival
 
-    if intervals is None:
-        say(str(answer))
-        return
-    if not isinstance(answer, Answer):
-        say(str(answer))
-        say(f"  {_survival(answer, intervals):.0%} of refits under fresh noise say the same")
-        return
-    half = _half_widths(answer, intervals)
-    how = f"± at {100 * intervals.level:g} %, for the privacy noise"
-    if not answer.names:
-        say(f"{answer.title} = {float(answer):.4f} ± {float(half):.4f}   ({how})")
+    if isinstance(found, Survival):
+        say(str(found.assignment))
+        say(f"  {found.survival:.0%} of refits under fresh noise say the same")
+    elif isinstance(found, Interval) and found.answer is not None:
+        answer, how = found.answer, f"± at {100 * found.level:g} %, for the privacy noise"
+        texts = found.texts()
+        if not answer.names:
+            say(f"{answer.title} = {texts[0][0]} ± {texts[0][1]}   ({how})")
+        else:
+            say(f"{answer.title}   ({how})")
+            cells = [[*labels, p, f"± {half}"] for (labels, _), (p, half) in zip(answer, texts, strict=True)]
+            say_table([*answer.names, "probability", "noise"], cells, right=["probability", "noise"])
     else:
-        say(f"{answer.title}   ({how})")
-        cells = [[*labels, f"{p:.4f}", f"± {h:.4f}"] for (labels, p), h in zip(answer, half.reshape(-1), strict=True)]
-        say_table([*answer.names, "probability", "noise"], cells, right=["probability", "noise"])
-    if answer.caution:
-        say(f"  beware: {answer.caution}")
+        say(str(found))
+        return
+    if found.note:
+        say(f"  beware: {found.note}")
 
 
-def _half_widths(answer: Answer, intervals: NoiseIntervals) -> Any:
-    found = intervals.of(lambda model: model.ask(answer.title))
-    return (found.upper - found.lower) / 2
+def _answer_json(found: Asked) -> dict[str, Any]:
+    from ..release.uncertainty import Interval, Survival
 
-
-def _survival(answer: Assignment, intervals: NoiseIntervals) -> float:
-    return intervals.map_survival(tuple(answer), dict(answer.given))
-
-
-def _answer_json(answer: Answer | Assignment, intervals: NoiseIntervals | None) -> dict[str, Any]:
-    from ..models.answer import Answer
-
-    entry = answer.to_dict()
-    if intervals is None:
-        return entry
-    if not isinstance(answer, Answer):
-        return {**entry, "survival": _survival(answer, intervals)}
-    half = _half_widths(answer, intervals).reshape(-1)
-    cells = [{**cell, "noise": float(h)} for cell, h in zip(entry["cells"], half, strict=True)]
-    return {**entry, "cells": cells, "level": intervals.level}
+    if isinstance(found, Survival):
+        return {**found.assignment.to_dict(), "survival": found.survival, "note": found.note}
+    if not isinstance(found, Interval):
+        return found.to_dict()
+    assert found.answer is not None
+    entry = found.answer.to_dict()
+    half = found.half_width.reshape(-1).tolist()
+    cells = [{**cell, "noise": h} for cell, h in zip(entry["cells"], half, strict=True)]
+    return {**entry, "cells": cells, "level": found.level, "note": found.note}

@@ -44,7 +44,7 @@ def show(
 ) -> None:
     """Print a released file in words: what is in it, and what it guarantees.
 
-    --csv writes one line a cell: the table, the labels (a column for each
+    --csv writes a line for each cell: the table, the labels (a column for each
     column of the tables), count, lower and upper.
 
     \b

@@ -1,4 +1,4 @@
-"""Saving and loading models in the native format; each family of models registers its kind here.
+"""Models in the native format, as plain data: :mod:`discreet.files` makes models of it again.
 
 The header has the keys ``format``, ``version``, ``kind``, ``domain`` (the schema form), ``card`` (the release card, or
 null for a model that is not a release), ``model`` (what the kind needs besides arrays) and ``arrays``. A release file
@@ -7,37 +7,25 @@ has one more, ``release``, with what :mod:`discreet.release` puts beside the mod
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ..errors import DiscreetError, FileFormatError, InputError, NotAReleaseError, did_you_mean
-from .archive import MEASUREMENTS, AnyArray, Sign, read_archive, write_archive
+from ..errors import FileFormatError, InputError, NotAReleaseError
+from .archive import MEASUREMENTS, AnyArray, Sign, write_archive
 from .atomic import PathLike
-from .limits import DEFAULT_LIMITS, Limits
-from .reading import shown
 
 _KEYS = ("format", "version", "kind", "domain", "card", "model", "arrays")
 _BESIDE = "release"
 _BESIDE_PREFIX = "released."
-_LONGEST_REASON = 500
+
+Parts = tuple[dict[str, Any], dict[str, AnyArray]]
+"""A JSON-able header, and arrays."""
 
 
 class Archivable(Protocol):
     """What a model must offer to be saved."""
 
-    def to_archive(self) -> tuple[dict[str, Any], dict[str, AnyArray]]: ...
-
-
-Loader = Callable[[dict[str, Any], dict[str, AnyArray]], Any]
-_loaders: dict[str, Loader] = {}
-
-
-def register_kind(kind: str, loader: Loader) -> None:
-    """Make files of this kind loadable; ``loader(header, arrays)`` is usually a class's ``from_archive``."""
-    if _loaders.get(kind, loader) != loader:
-        raise InputError(f"the kind {kind!r} is registered already")
-    _loaders[kind] = loader
+    def to_archive(self) -> Parts: ...
 
 
 def check_release(card: Mapping[str, Any] | None) -> None:
@@ -55,7 +43,8 @@ def save_model(
     beside: tuple[Mapping[str, Any], Mapping[str, AnyArray]] | None = None,
     sign: Sign | None = None,
 ) -> None:
-    """Write a model to a file: deterministic bytes, there completely or not at all. ``beside``: see :data:`Beside`."""
+    """Write a model to a file: deterministic bytes, there completely or not at all. ``beside``: what a release file
+    holds beside it."""
     header, arrays = model.to_archive()
     unknown = sorted(set(header) - set(_KEYS))
     if unknown or not isinstance(header.get("kind"), str):
@@ -68,47 +57,20 @@ def save_model(
     write_archive(path, whole, arrays, sign)
 
 
-def load_model(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> Any:
-    """Read a model; the class follows from the file. The file may come from anywhere: see :func:`read_archive`."""
-    return load_parts(source, limits)[0]
-
-
-Beside = tuple[dict[str, Any], dict[str, AnyArray]]
-"""What a release file holds beside the model: a JSON-able header, and arrays."""
-
-
-def load_parts(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> tuple[Any, Beside | None]:
-    """Read a model and, unopened, what a release file holds beside it."""
-    header, arrays = read_archive(source, limits)
-    beside = header.pop(_BESIDE, None)
+def taken_apart(header: Mapping[str, Any], arrays: Mapping[str, AnyArray]) -> tuple[Parts, Parts | None]:
+    """What an archive says of its model and, unopened, what a release file holds beside it; checked in form."""
     own = {name: array for name, array in arrays.items() if not name.startswith(_BESIDE_PREFIX)}
     others = {n.removeprefix(_BESIDE_PREFIX): array for n, array in arrays.items() if n.startswith(_BESIDE_PREFIX)}
-    try:
-        if not isinstance(beside, dict | None) or (beside is None and others):
-            raise FileFormatError("what it holds beside the model is not an object")
-        loader = _loader(header)
-        return loader(header, own), None if beside is None else (beside, others)
-    except (DiscreetError, KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        # The bytes are sound and the header is JSON, but they do not describe a model.
-        reason = str(error) if isinstance(error, DiscreetError) else f"{type(error).__name__}: {error}"
-        raise FileFormatError(f"cannot read {shown(source)}: {reason[:_LONGEST_REASON]}") from error
-
-
-def _loader(header: Mapping[str, Any]) -> Loader:
+    beside = header.get(_BESIDE)
+    if not isinstance(beside, dict | None) or (beside is None and others):
+        raise FileFormatError("what it holds beside the model is not an object")
     if header.get("kind") == MEASUREMENTS:
         raise FileFormatError("it is a file of measurements, not a model; read it with discreet.Measurements.load")
-    for key in header:
+    model = {key: value for key, value in header.items() if key != _BESIDE}
+    for key in model:
         if key not in _KEYS:
             raise FileFormatError(f"its header has the unknown key {key[:60]!r}")
     for key in ("domain", "card", "model"):
-        if not isinstance(header.get(key), dict | None):
-            raise FileFormatError(f"its header has {key} = {str(header[key])[:60]!r}, which is not an object")
-    kind = header.get("kind")
-    if kind not in _loaders:
-        # The families register themselves when they are imported; not at the top, because they import this module.
-        importlib.import_module("discreet.models")
-    if not isinstance(kind, str) or kind not in _loaders:
-        raise FileFormatError(
-            f"it holds a {str(kind)[:60]!r}, which is no kind of model{did_you_mean(str(kind), _loaders)}"
-        )
-    return _loaders[kind]
+        if not isinstance(model.get(key), dict | None):
+            raise FileFormatError(f"its header has {key} = {str(model[key])[:60]!r}, which is not an object")
+    return (model, own), None if beside is None else (beside, others)

@@ -19,9 +19,9 @@ from typing import Any
 
 from ..domain import Clique, Domain
 from ..errors import DiscreetError, FileFormatError, InputError
+from ..files import open_model
 from ..graph import maximal_cliques, topological_order
 from ..io.bif import parse_bif, read_bif
-from ..io.interchange import open_model
 from ..io.limits import DEFAULT_LIMITS
 from ..io.reading import read_text
 from ..models.base import Model

@@ -3,7 +3,6 @@
 The first level of a binary column (code 0) stands for −1 in the Ising and binary families, the second for +1.
 """
 
-from ..io.native import register_kind
 from . import generators
 from .answer import Answer, Assignment, Estimate
 from .base import Model
@@ -15,9 +14,6 @@ from .markov import MarkovRandomField
 from .pairwise import PairwiseModel
 from .polynomial import Polynomial
 from .records import Records
-
-for _family in (IsingModel, PairwiseModel, BinaryMRF, MarkovRandomField, BayesianNetwork):
-    register_kind(_family.kind, _family.from_archive)
 
 __all__ = [
     "Answer",

@@ -66,7 +66,7 @@ class Answer:
     names, labels:
         One name and one tuple of labels an axis.
     probabilities:
-        The table, one axis a name; a plain number when every target of the question was fixed to a level.
+        The table, one axis for each name; a plain number when every target of the question was fixed to a level.
     given:
         The condition of the question, by label; the columns of a conditional table that are conditioned on but not
         fixed are axes of the table, and listed in ``given_names``.
@@ -155,7 +155,7 @@ class Answer:
         }
 
     def to_frame(self, backend: str = "pandas") -> Any:
-        """One row a cell, a column a name and the column ``probability``, as pandas, polars or pyarrow."""
+        """One row for each cell, a column for each name and ``probability``, as pandas, polars or pyarrow."""
         cells = list(self)
         columns: dict[str, list[Any]] = {n: [labels[axis] for labels, _ in cells] for axis, n in enumerate(self.names)}
         columns["probability" if "probability" not in columns else "P"] = [p for _, p in cells]

@@ -22,11 +22,10 @@ from ..io.export import write_model
 from . import divergence, plotting, queries, sampling
 from .answer import Answer, Assignment, Estimate
 from .checks import edges_of
+from .distribution import Given
 from .encoding import encode
 from .options import Approximation, GibbsDraws
 from .records import RandomState, Records
-
-Given = Mapping[str, object]
 
 
 class Model(ABC):
@@ -281,7 +280,7 @@ class Model(ABC):
         ``.zip`` is the native file, which keeps everything: a JSON header and raw arrays, deterministic bytes. ``.bif``
         (networks only) and ``.uai`` are for other programs; they keep labels and numbers, and as they would lose what
         a release says about its privacy, a model with such a card is refused there (see
-        :func:`discreet.io.interchange.save_bif`). A model that was learned without privacy (its card says so) is
+        :func:`discreet.io.export.save_bif`). A model that was learned without privacy (its card says so) is
         refused in every format: a file looks like a release.
         """
         write_model(self, path)

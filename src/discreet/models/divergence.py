@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +15,14 @@ from ..factor import CliqueVector
 from ..graph import DEFAULT_MEMORY_LIMIT
 from ..inference.exact import get_engine
 from .answer import Estimate
+from .distribution import Distribution
 from .queries import marginal_factor
 from .records import RandomState, generator
-
-if TYPE_CHECKING:
-    from .base import Model
 
 WAY_OUT = " For an estimate with its standard error, pass samples=100_000."
 
 
-def entropy(model: Model, samples: int | None, random_state: RandomState) -> float:
+def entropy(model: Distribution, samples: int | None, random_state: RandomState) -> float:
     """−E log P = log Z − Σ_c ⟨μ_c, θ_c⟩."""
     if samples is not None:
         rng = generator(random_state)
@@ -38,7 +35,7 @@ def entropy(model: Model, samples: int | None, random_state: RandomState) -> flo
         raise CostError(str(refusal) + WAY_OUT) from refusal
 
 
-def kl(p: Model, q: Model, samples: int | None, random_state: RandomState) -> float:
+def kl(p: Distribution, q: Distribution, samples: int | None, random_state: RandomState) -> float:
     """E_p log P_p − E_p log P_q."""
     check_comparable(p, q)
     if samples is not None:
@@ -57,7 +54,7 @@ def kl(p: Model, q: Model, samples: int | None, random_state: RandomState) -> fl
         raise CostError(str(refusal) + WAY_OUT) from refusal
 
 
-def check_comparable(p: Model, q: Model) -> None:
+def check_comparable(p: Distribution, q: Distribution) -> None:
     """Both models must speak of the same columns and levels; the order of the columns does not matter."""
     if set(p.domain.names) != set(q.domain.names):
         odd = sorted(set(p.domain.names) ^ set(q.domain.names))
@@ -67,11 +64,11 @@ def check_comparable(p: Model, q: Model) -> None:
             raise InputError(f"column {name!r} has different levels in the two models")
 
 
-def _log_partition_exact(model: Model) -> float:
+def _log_partition_exact(model: Distribution) -> float:
     return float(model.log_partition)
 
 
-def _expected(p: Model, potentials: CliqueVector) -> float:
+def _expected(p: Distribution, potentials: CliqueVector) -> float:
     """Σ_c ⟨μ_c, θ_c⟩ under p; −∞ when p reaches a cell that the potentials forbid."""
     cliques = [p.domain.clique(clique) for clique in potentials]
     marginal = _marginals(p, cliques)
@@ -83,7 +80,7 @@ def _expected(p: Model, potentials: CliqueVector) -> float:
     return total
 
 
-def _marginals(p: Model, cliques: list[Clique]) -> Callable[[Clique], NDArray[np.float64]]:
+def _marginals(p: Distribution, cliques: list[Clique]) -> Callable[[Clique], NDArray[np.float64]]:
     """A way to the marginals of p on these cliques: one calibration of a tree that holds them all, if it fits."""
     if p.forecast.bytes <= DEFAULT_MEMORY_LIMIT:
         tree = get_engine(p.domain, p.cliques).tree
@@ -98,13 +95,13 @@ def _marginals(p: Model, cliques: list[Clique]) -> Callable[[Clique], NDArray[np
     return lambda names: marginal_factor(p, names, {}, "exact", DEFAULT_MEMORY_LIMIT, {})[0].exp()
 
 
-def _draws(model: Model, samples: int, rng: np.random.Generator) -> Codes:
+def _draws(model: Distribution, samples: int, rng: np.random.Generator) -> Codes:
     if samples < 2:
         raise InputError(f"an estimate needs at least two samples, got samples={samples}")
     return model.sample(samples, rng).codes
 
 
-def _log_partition(model: Model, rng: np.random.Generator) -> tuple[float, float]:
+def _log_partition(model: Distribution, rng: np.random.Generator) -> tuple[float, float]:
     """log Z and its standard error: exact with error zero, or annealed."""
     try:
         return _log_partition_exact(model), 0.0

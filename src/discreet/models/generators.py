@@ -142,7 +142,7 @@ def erdos_renyi(
 def _domain(p: int, levels: int | Sequence[int]) -> Domain:
     sizes = [levels] * p if isinstance(levels, int) else list(levels)
     if len(sizes) != p:
-        raise InputError(f"levels must be one number, or one a column: {p} columns, {len(sizes)} numbers")
+        raise InputError(f"levels must be one number, or one for each column: {p} columns, {len(sizes)} numbers")
     return Domain(tuple(Attribute.categorical(name, k) for name, k in zip(numbered(p), sizes, strict=True)))
 
 

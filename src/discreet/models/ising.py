@@ -32,7 +32,7 @@ def spin_domain(columns: int) -> Domain:
 def check_binary(domain: Domain, what: str) -> None:
     for attribute in domain.attributes:
         if attribute.size != 2:
-            raise InputError(f"{what} has two levels a column, but {attribute.name!r} has {attribute.size}")
+            raise InputError(f"{what} has two levels in each column, but {attribute.name!r} has {attribute.size}")
 
 
 def spins(records: object, domain: Domain) -> NDArray[np.float64]:

@@ -6,16 +6,14 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ..arguments import shortened
 from ..errors import InputError, counted
 from ..graph import connected_components
-
-if TYPE_CHECKING:
-    from .base import Model
+from .distribution import Distribution
 
 POSITIVE, NEGATIVE, NODE = "#5a8fc8", "#d0713f", "#e8eef6"
 THINNEST, THICKEST = 0.6, 5.0
@@ -29,7 +27,7 @@ Stop = str | tuple[str, str, int]  # a column, or the place where an arrow (pare
 
 
 def draw(
-    model: Model,
+    model: Distribution,
     ax: Any = None,
     *,
     strength: Mapping[Edge, float] | None = None,
@@ -82,7 +80,7 @@ def draw(
     return ax
 
 
-def layout(model: Model, random_state: int = 0) -> tuple[Place, Routes]:
+def layout(model: Distribution, random_state: int = 0) -> tuple[Place, Routes]:
     """Where the columns go, one unit apart, and the points that an arrow passes on its way around others."""
     return _layers(model) if model.directed else (_springs(model, random_state), {})
 
@@ -128,7 +126,7 @@ def _draw_edge(ax: Any, points: list[Point], value: float, largest: float, direc
 # -- springs for undirected graphs -----------------------------------------------------------------------------------
 
 
-def _springs(model: Model, random_state: int) -> Place:
+def _springs(model: Distribution, random_state: int) -> Place:
     import networkx as nx  # slow to import, and only needed to draw
 
     parts: list[Place] = []

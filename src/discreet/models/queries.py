@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,9 @@ from ..inference.maximum import map_assignment, marginal_map
 from ..inference.maximum import most_probable as best_codes
 from ..language import Resolved
 from .answer import Answer, Assignment, Estimate
+from .distribution import Distribution, Given
 from .options import checked_approximation
 from .records import RandomState, generator
-
-if TYPE_CHECKING:
-    from .base import Given, Model
 
 METHODS = ("auto", "exact", "loopy", "gibbs")
 
@@ -85,7 +83,7 @@ def values_of(domain: Domain, codes: Mapping[str, int]) -> dict[str, Level]:
 # -- marginals -------------------------------------------------------------------------------------------------------
 
 
-def forecast(model: Model) -> Forecast:
+def forecast(model: Distribution) -> Forecast:
     """Read off the compiled engine when the graph is small enough to have one, so that it is triangulated once."""
     try:
         return get_engine(model.domain, model.cliques).forecast
@@ -93,18 +91,18 @@ def forecast(model: Model) -> Forecast:
         return triangulate(model.domain, model.cliques).forecast()
 
 
-def calibrate(model: Model, evidence: Mapping[str, int] | None = None, limit: int = DEFAULT_MEMORY_LIMIT) -> Any:
+def calibrate(model: Distribution, evidence: Mapping[str, int] | None = None, limit: int = DEFAULT_MEMORY_LIMIT) -> Any:
     """Exact beliefs on the whole graph, or a CostError."""
     if model.forecast.bytes > limit:
         model.forecast.check(limit)
     return get_engine(model.domain, model.cliques, memory_limit=limit).calibrate(model.potentials, evidence)
 
 
-def log_partition(model: Model) -> float:
+def log_partition(model: Distribution) -> float:
     return float(model._calibrated.log_partition)
 
 
-def _exact_marginal(model: Model, names: Clique, evidence: Mapping[str, int], limit: int) -> tuple[Factor, str]:
+def _exact_marginal(model: Distribution, names: Clique, evidence: Mapping[str, int], limit: int) -> tuple[Factor, str]:
     """Log-probabilities and how they were found; CostError when neither way fits."""
     if model.forecast.bytes <= limit:
         beliefs = calibrate(model, evidence, limit) if evidence else model._calibrated
@@ -115,7 +113,7 @@ def _exact_marginal(model: Model, names: Clique, evidence: Mapping[str, int], li
 
 
 def marginal_factor(
-    model: Model, names: Clique, evidence: Mapping[str, int], method: str, limit: int, options: Mapping[str, Any]
+    model: Distribution, names: Clique, evidence: Mapping[str, int], method: str, limit: int, options: Mapping[str, Any]
 ) -> tuple[Factor, str, str]:
     """Log-probabilities over ``names`` in that order, the method used and the reason for it."""
     check_method(method)
@@ -133,7 +131,12 @@ def marginal_factor(
 
 
 def marginal(
-    model: Model, names: Iterable[str] | str, given: Given | None, method: str, limit: int, options: Mapping[str, Any]
+    model: Distribution,
+    names: Iterable[str] | str,
+    given: Given | None,
+    method: str,
+    limit: int,
+    options: Mapping[str, Any],
 ) -> Answer:
     chosen = check_names(model.domain, names)
     evidence = evidence_codes(model.domain, given, chosen)
@@ -149,7 +152,7 @@ def marginal(
 
 
 def conditional_table(
-    model: Model,
+    model: Distribution,
     names: Iterable[str] | str,
     given: Iterable[str] | str,
     method: str,
@@ -166,7 +169,7 @@ def conditional_table(
 
 
 def event(
-    model: Model,
+    model: Distribution,
     names: Clique,
     fixed: Given,
     given: Given | None,
@@ -195,7 +198,7 @@ def event(
 
 
 def _exact_event(
-    model: Model, names: Clique, fixed: Mapping[str, int], evidence: Mapping[str, int], limit: int
+    model: Distribution, names: Clique, fixed: Mapping[str, int], evidence: Mapping[str, int], limit: int
 ) -> NDArray[np.float64]:
     both = {**evidence, **fixed}
     log_given = _log_evidence(model, evidence, limit)
@@ -208,7 +211,7 @@ def _exact_event(
 
 
 def _event_answer(
-    model: Model,
+    model: Distribution,
     names: Clique,
     fixed: Mapping[str, int],
     evidence: Mapping[str, int],
@@ -221,7 +224,7 @@ def _event_answer(
     return Answer(names, labels, table, given=given, event=event_, method=method, reason=reason)
 
 
-def mutual_information(model: Model) -> dict[tuple[str, str], float]:
+def mutual_information(model: Distribution) -> dict[tuple[str, str], float]:
     """Of the two ends of every edge, in nats."""
     fits = model.forecast.bytes <= DEFAULT_MEMORY_LIMIT
     beliefs = model._calibrated if fits else infer(model.domain, model.potentials, random_state=0)
@@ -238,7 +241,7 @@ def mutual_information(model: Model) -> dict[tuple[str, str], float]:
 
 
 def most_probable_values(
-    model: Model, names: Iterable[str] | str | None, given: Given | None, limit: int
+    model: Distribution, names: Iterable[str] | str | None, given: Given | None, limit: int
 ) -> Assignment:
     domain = model.domain
     evidence = evidence_codes(domain, given, () if names is None else check_names(domain, names))
@@ -252,7 +255,7 @@ def most_probable_values(
     return _assignment(domain, chosen, found.codes, log_probability, evidence)
 
 
-def most_probable(model: Model, k: int, given: Given | None, limit: int) -> list[Assignment]:
+def most_probable(model: Distribution, k: int, given: Given | None, limit: int) -> list[Assignment]:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise InputError(f"k, how many joint values to find, must be a whole number of at least 1; got {shortened(k)}")
     evidence = evidence_codes(model.domain, given)
@@ -262,7 +265,7 @@ def most_probable(model: Model, k: int, given: Given | None, limit: int) -> list
     return [_assignment(model.domain, free, b.codes, b.log_weight - total, evidence) for b in best]
 
 
-def _log_evidence(model: Model, evidence: Mapping[str, int], limit: int) -> float:
+def _log_evidence(model: Distribution, evidence: Mapping[str, int], limit: int) -> float:
     """log of the weight of all records that agree with the evidence."""
     if not evidence:
         return model.log_partition
@@ -283,7 +286,9 @@ def _assignment(
 # -- the rest --------------------------------------------------------------------------------------------------------
 
 
-def ask(model: Model, question: Resolved, method: str, limit: int, options: Mapping[str, Any]) -> Answer | Assignment:
+def ask(
+    model: Distribution, question: Resolved, method: str, limit: int, options: Mapping[str, Any]
+) -> Answer | Assignment:
     """Answer a resolved question of the query language."""
     if "given" in options or "evidence" in options:
         raise InputError("a condition stands in the question itself, after a bar: P(lung | smoke=yes)")
@@ -302,7 +307,7 @@ def ask(model: Model, question: Resolved, method: str, limit: int, options: Mapp
 
 
 def estimate_log_partition(
-    model: Model, random_state: RandomState, particles: int, temperatures: int, limit: int
+    model: Distribution, random_state: RandomState, particles: int, temperatures: int, limit: int
 ) -> Estimate:
     found = annealed_log_partition(
         model.domain,

@@ -124,7 +124,7 @@ class Records:
             yield dict(zip(self.names, row, strict=True))
 
     def counts(self, names: Sequence[str] | str) -> NDArray[np.int64]:
-        """The contingency table of some columns, one axis a name in the order given."""
+        """The contingency table of some columns, one axis for each name, in the order given."""
         chosen = [names] if isinstance(names, str) else list(names)
         shape = tuple(self.domain[name].size for name in chosen)
         columns = tuple(self.codes[:, self.domain.index(name)] for name in chosen)

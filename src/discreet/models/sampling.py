@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CostError, InputError
 from ..inference.gibbs import gibbs_sample
+from .distribution import Distribution, Given
 from .options import check_draws
 from .queries import calibrate, check_method, evidence_codes
 from .records import RandomState, Records, generator, origin_of
-
-if TYPE_CHECKING:
-    from .base import Given, Model
 
 METHODS = ("auto", "exact", "rounded", "gibbs")
 
 
 def sample(
-    model: Model,
+    model: Distribution,
     n: int,
     random_state: RandomState,
     given: Given | None,
@@ -42,7 +40,7 @@ def sample(
 
 
 def _draw(
-    model: Model,
+    model: Distribution,
     n: int,
     rng: np.random.Generator,
     evidence: Mapping[str, int],

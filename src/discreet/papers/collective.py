@@ -59,10 +59,10 @@ class NoisyTables:
                 # Its potential is part of the larger clique's, so it needs none of its own.
                 y[clique], reach[clique], variance[clique] = np.zeros(shape), 0.0, 0.0
                 continue
-            if m is None or m.clique is None:
+            if m is None:
                 raise InputError(f"no table of {clique} was measured; there are {list(measurements.cliques)}")
             scale = m.noise.scale * float(m.grid)
-            y[clique] = m.values.transpose([m.clique.index(n) for n in clique])
+            y[clique] = m.as_table().onto(clique).values
             reach[clique] = 0.0 if m.noise.kind == "gaussian" else 1 / scale if scale else np.inf
             variance[clique] = m.standard_deviation**2 if m.noise.kind == "gaussian" else 0.0
         total = estimated_total(measurements)

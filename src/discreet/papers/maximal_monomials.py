@@ -111,6 +111,7 @@ class MaximalMonomials(Learner[BinaryMRF]):
         order, whole = order_in(domain, self.order), Whole(domain, unit, budget)
         descent = spin_descent(domain, unit, order, self.width, self.variant, self.steps)
         given: tuple[Measurement, ...] = ()
+        steps: tuple[Step, ...]
         if self.halves and order > 1:
             count, _, rest = counted_first(whole, None)  # how many records a half has is not public
             steps = (

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from .unit import PrivacyUnit, Relation, Sensitivity
 
 LARGEST_TERM = 2**31  # per record, in grid units: sums of up to 2³² records cannot overflow 64 bits
 Grid = Fraction | int
+Noun = tuple[str, str]
+"""What people call one such question, and several of them: ``("table", "tables")``."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Query(ABC):
     columns have others refuses the query before a row is touched (:meth:`discreet.tables.base.Table.require`).
     """
 
+    noun: ClassVar[Noun] = ("sum", "sums")
     needs_steps = False  # whether its sensitivity rests on what only a table that ``steps`` made can promise
 
     def __init__(self, domain: Domain) -> None:
@@ -106,7 +109,12 @@ class Query(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Public description, for ledgers and release cards."""
-        return {"query": type(self).__name__, "parts": [p.label for p in self.parts]}
+        return {**named("query", self), "parts": [p.label for p in self.parts]}
+
+
+def named(role: str, asked: Any) -> dict[str, Any]:
+    """The name of what is asked, and its noun: ledgers and reports have their words from here."""
+    return {role: type(asked).__name__.lstrip("_"), "noun": list(asked.noun)}
 
 
 class Marginals(Query):
@@ -116,6 +124,8 @@ class Marginals(Query):
     Sensitivity: a record adds one to one cell of each table (L1 = L2 = L∞ = 1); replacing a record also takes one
     from one cell (L1 = 2, L2² = 2, L∞ = 1).
     """
+
+    noun = ("table", "tables")
 
     def __init__(self, domain: Domain, cliques: Iterable[Iterable[str]]) -> None:
         super().__init__(domain)
@@ -225,6 +235,7 @@ class Score(ABC):
     Higher is better. Scores may be any function of the sums of ``query``; the sensitivity is that of the score.
     """
 
+    noun: ClassVar[Noun] = ("choice", "choices")
     query: Query
 
     @property
@@ -243,14 +254,14 @@ class Score(ABC):
 
     @abstractmethod
     def scores(self, sums: Sequence[IntArray]) -> IntArray:
-        """One whole number a candidate."""
+        """One whole number for each candidate."""
 
     @abstractmethod
     def linf(self, unit: PrivacyUnit) -> int:
         """Largest change of any score through one unit. Scores may move both ways."""
 
     def describe(self) -> dict[str, Any]:
-        return {"score": type(self).__name__, "candidates": len(self.candidates)}
+        return {**named("score", self), "candidates": len(self.candidates)}
 
 
 class GroupedScore(Score):
@@ -280,6 +291,8 @@ class GroupedScore(Score):
 class LargestSum(Score):
     """Select the largest of a query's sums (over all its parts, which must share one grid)."""
 
+    noun = ("choice of the largest sum", "choices of the largest sum")
+
     def __init__(self, query: Query) -> None:
         self.query = query
         if len({p.grid for p in query.parts}) > 1:
@@ -302,6 +315,8 @@ class WorstTable(Score):
     By the triangle inequality the score moves by at most the table's own L1 sensitivity: 1 under add-remove, 2 under
     replace-one (times the rows of a person). Approximations are rounded to whole counts.
     """
+
+    noun = ("choice of a table", "choices of a table")
 
     def __init__(self, marginals: Marginals, approximation: Sequence[NDArray[Any]]) -> None:
         self.query = marginals

@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +35,11 @@ from . import mechanisms
 from .accounting import Cost
 from .budget import ApproxDP, Budget
 from .calibration import drawn
+from .holder import Holder
 from .levels import Released
 from .mechanisms import NoiseCall
-from .query import Query
+from .query import Noun, Query, named
 from .unit import PrivacyUnit, Sensitivity
-
-if TYPE_CHECKING:
-    from .curator import Curator
 
 _ONE_STEP = Sensitivity(l1=1, l2_squared=1, linf=1, l0=1)
 
@@ -54,6 +52,7 @@ class StabilityTest(ABC):
     object: ``levels`` divides every margin by how far a unit can move it.
     """
 
+    noun: ClassVar[Noun] = ("test of stability", "tests of stability")
     needs_steps = False
 
     @property
@@ -63,14 +62,14 @@ class StabilityTest(ABC):
 
     @abstractmethod
     def levels(self, ask: Ask, unit: PrivacyUnit) -> IntArray:
-        """One whole number a finding; at least 0 means yes. How many there are is public.
+        """One whole number for each finding; at least 0 means yes. How many there are is public.
 
         What is asked for may depend on earlier sums, because nothing but the levels matters: they are what one unit
         moves by at most 1.
         """
 
     def describe(self) -> dict[str, Any]:
-        return {"test": type(self).__name__}
+        return named("test", self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +104,7 @@ def plan_stability(share: Budget) -> tuple[NoiseCall, Cost]:
     return NoiseCall("stability", scale, _ONE_STEP, threshold), Cost.approx(share.epsilon, share.delta)
 
 
-def release(curator: Curator, test: StabilityTest, share: Budget | None) -> Stability:
+def release(curator: Holder, test: StabilityTest, share: Budget | None) -> Stability:
     """See :meth:`Curator.release_if_stable`."""
     share = curator._share(share)
     call, cost = plan_stability(share)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -22,14 +22,14 @@ from ..progress import listening, nobody
 from ..tables.base import Table
 from .budget import Budget
 from .calibration import drawn, plan_selection, plan_threshold
+from .holder import Holder
 from .stability import Stability, plan_stability
 from .unit import Sensitivity
 
-if TYPE_CHECKING:
-    from .curator import Curator
-
 ABSTAIN = "⊥"
-Learner = Callable[["Curator"], str | None]
+Learner = Callable[[Any], str | None]
+"""From a curator that answers exactly about one block to a word, or None to abstain."""
+_NOUN = ["vote of blocks", "votes of blocks"]
 # One unit is in one block, so it changes one vote: one candidate loses it and another gains it.
 _ONE_VOTE = Sensitivity(l1=2, l2_squared=2, linf=1, l0=2)
 
@@ -44,7 +44,7 @@ class Vote:
 
 
 def vote(
-    curator: Curator, learner: Learner, blocks: int, share: Budget | None, candidates: Sequence[str] | None
+    curator: Holder, learner: Learner, blocks: int, share: Budget | None, candidates: Sequence[str] | None
 ) -> Vote:
     """See :meth:`Curator.vote`."""
     share = curator._share(share)
@@ -57,7 +57,7 @@ def vote(
         call, cost = plan_threshold(_ONE_VOTE, share)
     curator._check((cost,))
     ballots = _ballots(curator, learner, blocks)
-    step = {"query": "vote", "blocks": blocks, "noise": call.kind, "share": share.to_dict()}
+    step = {"query": "vote", "noun": _NOUN, "blocks": blocks, "noise": call.kind, "share": share.to_dict()}
     curator._spend((cost,), {**step, **drawn([call], curator.unit)})
     if candidates is not None:
         counts = np.array([ballots.count(c) for c in candidates], dtype=np.int64)
@@ -68,7 +68,7 @@ def vote(
     return Vote(winner, released, call.threshold)
 
 
-def vote_for_each(curator: Curator, learner: Learner, questions: int, blocks: int, share: Budget | None) -> Stability:
+def vote_for_each(curator: Holder, learner: Learner, questions: int, blocks: int, share: Budget | None) -> Stability:
     """See :meth:`Curator.vote_for_each`. A question with v of m votes has the level ⌊(2v − m − 1)/2⌋: yes for more than
     half of the votes, and one vote moves it by at most one. A learner that fails, or does not answer with a word of 0
     and 1 of the right length, has voted no everywhere.
@@ -84,12 +84,12 @@ def vote_for_each(curator: Curator, learner: Learner, questions: int, blocks: in
         if len(word) == questions and set(word) <= {"0", "1"}:
             yes += np.frombuffer(word.encode(), dtype=np.uint8) == ord("1")
     levels = (2 * yes - blocks - 1) // 2
-    step = {"query": "vote for each", "questions": questions, "blocks": blocks, "share": share.to_dict()}
+    step = {"query": "vote for each", "noun": _NOUN, "questions": questions, "blocks": blocks, "share": share.to_dict()}
     curator._spend((cost,), {**step, **drawn([call], curator.unit)})
     return Stability.of(call, curator._gateway.release_stable(call, levels, ""))
 
 
-def vote_and_test(curator: Curator, learner: Learner, blocks: int, share: Budget | None) -> Stability:
+def vote_and_test(curator: Holder, learner: Learner, blocks: int, share: Budget | None) -> Stability:
     """See :meth:`Curator.vote_and_test`. The level is ⌊(lead − 1)/2⌋, at least 0, for the lead of the most frequent
     word over the next. One vote moves the lead by at most 2; if another word leads on a neighbour, the lead was at
     most 2 on both, and the level 0 on both.
@@ -101,7 +101,7 @@ def vote_and_test(curator: Curator, learner: Learner, blocks: int, share: Budget
     counts = Counter(_ballots(curator, learner, blocks))
     first, second = [*sorted(counts.items(), key=lambda item: (-item[1], item[0])), (ABSTAIN, 0)][:2]
     level = max(0, (first[1] - second[1] - 1) // 2)
-    step = {"query": "vote and test", "blocks": blocks, "share": share.to_dict()}
+    step = {"query": "vote and test", "noun": _NOUN, "blocks": blocks, "share": share.to_dict()}
     curator._spend((cost,), {**step, **drawn([call], curator.unit)})
     return Stability.of(call, curator._gateway.release_stable(call, np.array([level], dtype=np.int64), first[0]))
 
@@ -111,12 +111,12 @@ def check_blocks(blocks: int) -> None:
         raise InputError(f"the number of blocks must be a whole number of at least 1, got {blocks!r}")
 
 
-def _ballots(curator: Curator, learner: Learner, blocks: int) -> list[str]:
+def _ballots(curator: Holder, learner: Learner, blocks: int) -> list[str]:
     tables = curator._rows.split(blocks, curator._gateway.secret())
     return [_ballot(curator, learner, table) for table in tables]
 
 
-def _ballot(curator: Curator, learner: Learner, block: Table) -> str:
+def _ballot(curator: Holder, learner: Learner, block: Table) -> str:
     """One block's vote. Whatever goes wrong inside stays inside: it is an abstention."""
     try:
         with listening(nobody):  # progress inside a block would tell how large it is

@@ -16,6 +16,7 @@ from ..errors import InputError, did_you_mean
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ..privacy.unit import PrivacyUnit
 from ..release import Release
+from .spending import merged, portions
 
 NOT_STATED = "not stated"
 
@@ -119,7 +120,7 @@ def _known(release: Release) -> dict[str, Any]:
         if card.get("public_size") is not None and unit.column is None
         else NOT_STATED,
         "privacy_parameters": _parameters(budget),
-        "privacy_parameters_details": _spending(card, budget),
+        "privacy_parameters_details": _spending(release, budget),
         "model_name": "Central",
         "model_name_details": "A curator holds the rows, adds noise inside, and lets out noisy results only.",
         "trust_assumptions": "The curator's machine, its source of randomness, and the ledger are trusted.",
@@ -143,10 +144,12 @@ def _parameters(budget: Budget) -> dict[str, float]:
     return {"epsilon": float(budget.epsilon)}
 
 
-def _spending(card: Mapping[str, Any], budget: Budget) -> str:
-    spent = card.get("spent")
+def _spending(release: Release, budget: Budget) -> str:
+    spent = release.card.get("spent")
     said = "nothing" if spent is None else str(Budget.from_dict(dict(spent)))
-    return f"The total of everything in this release is {budget}; spent: {said}."
+    where = "; ".join(f"{p.what}: {100 * p.part:.3g} %" for p in merged(portions(release.card, release.measurements)))
+    where = f" Where it went: {where}." if where else ""
+    return f"The total of everything in this release is {budget}; spent: {said}.{where}"
 
 
 def _unit_details(unit: PrivacyUnit) -> str:
@@ -182,6 +185,7 @@ def _mechanisms(card: Mapping[str, Any]) -> str:
         "exponential": "exponential mechanism",
         "noisy-max": "report noisy max",
         "threshold": "thresholded histogram",
+        "stability": "noisy distance to instability, with a threshold",
     }
     said = ", ".join(names.get(k, k) for k in kinds) or "none"
     return f"{said}; OpenDP's exact samplers. Method: {card.get('method', NOT_STATED)}."

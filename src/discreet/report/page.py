@@ -18,7 +18,7 @@ from ..learn.zeros import impossible_cells
 from ..measurement import Measurements
 from ..models.base import Model
 from ..privacy.budget import Budget
-from ..uncertainty import Interval, NoiseIntervals
+from ..release.uncertainty import Interval, NoiseIntervals, digits
 from . import words
 from .drawing import graph_svg
 from .spending import merged, portions
@@ -179,7 +179,7 @@ def _level(label: str, p: NDArray[Any], interval: Interval | None, i: int, *, ne
     elif interval is not None:
         low, high = float(interval.lower[i]), float(interval.upper[i])
         out["whisker"] = (f"{100 * low:.2f}", f"{100 * (high - low):.2f}")
-        out["text"] = _with_noise(p[i], (high - low) / 2)
+        out["text"] = _with_noise(p[i], interval.half_width[i])
     return out
 
 
@@ -189,7 +189,7 @@ def _pair(model: Model, pair: Sequence[str], intervals: NoiseIntervals | None) -
         p, half = model.marginal([a, b]).probabilities, None
     else:
         interval = intervals.marginal([a, b])
-        p, half = interval.estimate, (interval.upper - interval.lower) / 2
+        p, half = interval.estimate, interval.half_width
     top = float(p.max()) or 1.0
     never = impossible_cells(model.domain, (a, b)) & (p <= 0)  # a network may not be able to keep every rule
 
@@ -210,9 +210,10 @@ def _percent(p: float) -> str:
 
 
 def _with_noise(p: float, half: float) -> str:
-    if half <= 0 and p <= 0:  # no noise can have made it anything else
-        return "0 %"
-    return f"{_percent(p)} ± {max(100 * half, 0.1):.1f}"
+    if half <= 0:  # no noise can have made it anything else
+        return "0 %" if p <= 0 else _percent(p)
+    places = digits(100 * half, fewest=1)
+    return f"{100 * p:.{places}f} % ± {100 * half:.{places}f}"
 
 
 def _method(card: Mapping[str, Any]) -> str:

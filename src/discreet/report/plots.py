@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import InputError
 from ..measurement import Measurements
 from ..models.base import Model
-from ..uncertainty import NoiseIntervals
+from ..release.uncertainty import NoiseIntervals
 from .spending import merged, portions
 
 BLUE, ORANGE, GREY = "#5a8fc8", "#d0713f", "#8894a8"

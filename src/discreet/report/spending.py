@@ -1,46 +1,26 @@
-"""Where a budget went, from the public facts that a release carries."""
+"""Where a budget went, from the public facts that a release carries: the entries of its curator's account.
+
+Every entry says what it was for: the step of the procedure that asked (``step``), or else the noun of what was asked.
+What was asked of a block, of a sample or within a sequence says so (``in``); it was paid for by the entry that made the
+block, the sample or the sequence, and is not counted beside it.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..measurement import Measurement, Measurements
-from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
+from ..privacy.budget import ApproxDP, Budget, PureDP, part_of
 
-STEPS = {
-    "Marginals": "table",
-    "CellSums": "sum",
-    "ScaledSteps": "table of steps",
-    "TripleSums": "sum of triples",
-    "ParitySums": "parity",
-    "LogLikelihood": "likelihood",
-    "LogisticGradients": "gradient",
-    "ClippedGradients": "gradient",
-    "PenalisedFit": "fit",
-    "Dependence": "choice of parents or groups",
-    "WorstTable": "choice of a table",
-    "LargestSum": "choice of the largest sum",
-    "SignedResiduals": "choice of a question",
-    "ParityResiduals": "choice of a parity",
-    "PartnerResiduals": "choice of neighbours",
-    "SteepestVertex": "step of a regression",
-    "SteepestGroup": "step of a regression",
-    "CorrelationTest": "test whether a graph is far from changing",
-    "SpinTest": "test whether a graph is far from changing",
-    "DependenceTest": "test whether a graph is far from changing",
-    "partition": "division into disjoint parts",
-    "subsample": "question to a random sample",
-    "in sequence": "sequence of steps",
-    "vote": "vote of parts",
-    "vote for each": "vote of parts",
-    "vote and test": "vote of parts",
-}
-"""What a curator calls its steps, in words; one that is not here is called by its name."""
-_PLURALS = {"parity": "parities", "choice": "choices", "division": "divisions"}
+NUMBER = "number of records"
+_OF_SOME_RECORDS = ("partition", "subsample")
+_SHARED_OUT = ("in sequence", "Gaussian steps")
+_MADE_BY = {"sequence": _SHARED_OUT[:1], "Gaussian steps": _SHARED_OUT[1:], "block or sample": _OF_SOME_RECORDS}
+"""By where an entry belongs, the entries that make such a place."""
 
 
 @dataclass(frozen=True)
@@ -51,75 +31,94 @@ class Portion:
     part: float
 
 
+@dataclass(frozen=True)
+class _Entry:
+    """An entry of the account, with what was asked inside of what it made."""
+
+    facts: Mapping[str, Any]
+    inside: list[_Entry] = field(default_factory=list)
+
+    @property
+    def step(self) -> str:
+        return str(self.facts.get("step", ""))
+
+    @property
+    def query(self) -> str:
+        return str(self.facts.get("query", ""))
+
+    @property
+    def parts(self) -> list[str]:
+        return [str(part) for part in self.facts.get("parts", ())]
+
+    @property
+    def noun(self) -> tuple[str, str]:
+        """For one and for several. Old files have the name of a class instead."""
+        noun = self.facts.get("noun")
+        if isinstance(noun, Sequence) and not isinstance(noun, str) and len(noun) == 2:
+            return str(noun[0]), str(noun[1])
+        name = str(self.facts.get("score") or self.facts.get("test") or self.query or "question")
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.lstrip("_")).lower()
+        return words, words
+
+    @property
+    def is_shared_out(self) -> bool:
+        """Whether it is nothing in itself: what is inside of it shares it out."""
+        return self.query in _SHARED_OUT and bool(self.inside)
+
+    @property
+    def question(self) -> tuple[Any, ...]:
+        """What entries that are alike have in common; one with others inside is like no other."""
+        return (self.noun, self.parts) if not self.inside else (id(self),)
+
+    @property
+    def share(self) -> Budget:
+        return Budget.from_dict(dict(self.facts["share"]))
+
+
+# -- parts of the budget -----------------------------------------------------------------------------------------------
+
+
 def portions(card: Mapping[str, Any], measurements: Measurements | None = None) -> list[Portion]:
     """The parts of the budget, in the order in which they were spent; what was left over comes last.
 
-    A step of several tables is taken apart when its measurements are at hand: a Laplace table costs in proportion to
-    1/scale, a Gaussian one to 1/scale². Under (ε, δ), parts are of the zCDP budget inside it.
+    A step is taken apart into its tables when their measurements are at hand: a Laplace table costs in proportion to
+    1/scale, a Gaussian one to 1/scale². Parts are those that a plan shows (:func:`discreet.privacy.budget.part_of`).
     """
-    whole = _amount(Budget.from_dict(dict(card["budget"])))
+    whole = Budget.from_dict(dict(card["budget"]))
+    labels = [m.label for m in measurements or () if m.origin == "release"]
+    tables = {m.label: m for m in measurements or () if m.origin == "release" and labels.count(m.label) == 1}
     out: list[Portion] = []
-    for _, group in itertools.groupby(card.get("steps", ()), _alike):
-        steps = list(group)
-        shares = [_amount(Budget.from_dict(dict(step["share"])), like=whole) for step in steps]
-        part = float(sum((amount for _, amount in shares), Fraction(0)) / whole[1])
-        tables = _tables_of(steps[0], measurements)
-        weights = [_weight(m) for m in tables]
-        if tables and all(weights):
-            out += [Portion(m.label, part * w / sum(weights)) for m, w in zip(tables, weights, strict=True)]
-        else:
-            out.append(Portion(describe_steps(steps, most=3), part))
+    top = _tree(card.get("steps", ()))
+    parts = _parts(top, whole)
+    for alike in _by_step(_paid(top)):
+        own = [parts.pop(0) for _ in alike]
+        apart = [_apart(entry, part, tables) for entry, part in zip(alike, own, strict=True)]
+        out += itertools.chain.from_iterable(apart) if all(apart) else [Portion(_label(alike), sum(own))]
     left = 1 - sum(p.part for p in out)
     return [*out, Portion("not used", left)] if left > 0.005 else out
 
 
-def _alike(step: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """Steps that follow each other and are alike in this are one to a reader."""
-    return _kind(step), tuple(map(str, step.get("parts", ())))
+def _parts(entries: Sequence[_Entry], whole: Budget) -> list[float]:
+    """What part of the whole each entry of :func:`_paid` is. Many small ε may add up to more than an (ε, δ) that holds
+    them all, because they compose in zCDP: then parts are of the ρ within it."""
+    shares = [entry.share for entry in entries]
+    parts = [part_of(share, whole) for share in shares]
+    if sum(parts) > 1:
+        parts = [part_of(s.to_zcdp() if isinstance(s, PureDP | ApproxDP) else s, whole) for s in shares]
+    out: list[float] = []
+    for entry, part in zip(entries, parts, strict=True):
+        out += [float(part) * p for p in _parts(entry.inside, entry.share)] if entry.is_shared_out else [float(part)]
+    return out
 
 
-def describe_step(step: Mapping[str, Any], most: int = 3) -> str:
-    """One step of a curator in words, with the names of its parts unless there are more than ``most``."""
-    names = [str(part) for part in step.get("parts", ())]
-    kind = _kind(step)
-    if names == ["number of records"]:
-        return "the number of records"
-    if not names:
-        return f"a {kind}"
-    if len(names) > most:
-        return _counted(len(names), kind)
-    return f"{kind if len(names) == 1 else _plural(kind)} {', '.join(names)}"
-
-
-def describe_steps(steps: Iterable[Mapping[str, Any]], most: int = 8) -> str:
-    """All steps of a release in words; equal ones that follow each other are counted."""
-    out = []
-    for (kind, parts), group in itertools.groupby(steps, _alike):
-        alike = list(group)
-        text = describe_step(alike[0], most)
-        out.append(text if len(alike) == 1 else f"{len(alike)} × {text}" if parts else _counted(len(alike), kind))
-    return "; ".join(out)
-
-
-def _kind(step: Mapping[str, Any]) -> str:
-    name = str(step.get("query") or step.get("score") or step.get("test") or "question").lstrip("_")
-    return STEPS.get(name, name)
-
-
-def _counted(number: int, kind: str) -> str:
-    return f"{number:,} {kind if number == 1 else _plural(kind)}"
-
-
-def _plural(kind: str) -> str:
-    """ "choices of parents": the first word alone has a plural."""
-    first, space, rest = kind.partition(" ")
-    return _PLURALS.get(first, f"{first}s") + space + rest
-
-
-def _tables_of(step: Mapping[str, Any], measurements: Measurements | None) -> list[Measurement]:
-    labels = [str(part) for part in step.get("parts", ())]
-    by_label = {m.label: m for m in measurements or () if m.origin == "release"}
-    return [by_label[label] for label in labels] if labels and all(label in by_label for label in labels) else []
+def _apart(entry: _Entry, part: float, tables: Mapping[str, Measurement]) -> list[Portion]:
+    """The tables of an entry; none where they are not all known."""
+    if entry.inside or not all(label in tables for label in entry.parts):
+        return []
+    weights = [_weight(tables[label]) for label in entry.parts]
+    if not all(weights):
+        return []
+    return [Portion(label, part * w / sum(weights)) for label, w in zip(entry.parts, weights, strict=True)]
 
 
 def _weight(measurement: Measurement) -> float:
@@ -127,16 +126,6 @@ def _weight(measurement: Measurement) -> float:
     if scale <= 0:
         return 0.0
     return 1 / scale if measurement.noise.kind == "laplace" else 1 / scale**2
-
-
-def _amount(budget: Budget, like: tuple[str, Fraction] | None = None) -> tuple[str, Fraction]:
-    """A number that adds up within its notion: ε for pure DP, ρ otherwise."""
-    if isinstance(budget, PureDP) and (like is None or like[0] == "epsilon"):
-        return "epsilon", budget.epsilon
-    if isinstance(budget, PureDP | ApproxDP):
-        return "rho", budget.to_zcdp().rho
-    assert isinstance(budget, ZCDP)
-    return "rho", budget.rho
 
 
 def merged(parts: Iterable[Portion], most: int = 12) -> list[Portion]:
@@ -151,3 +140,92 @@ def merged(parts: Iterable[Portion], most: int = 12) -> list[Portion]:
     kept = [p for p in shown if id(p) not in few]
     at = next((i for i, p in enumerate(kept) if p.what == "not used"), len(kept))
     return [*kept[:at], together, *kept[at:]]
+
+
+# -- which entry is part of which --------------------------------------------------------------------------------------
+
+
+def _tree(steps: Iterable[Mapping[str, Any]]) -> list[_Entry]:
+    """The entries that were paid for from the budget itself, the others inside of those that made their place."""
+    top: list[_Entry] = []
+    every: list[_Entry] = []
+    for facts in steps:
+        entry = _Entry(facts)
+        place = facts.get("in")
+        if place is None:
+            top.append(entry)
+        else:
+            makers = [e for e in every if e.query in _MADE_BY.get(str(place), ())]
+            number = facts.get("of")  # of the entry that made the place; old files do not say: it was the last one then
+            if type(number) is int and 0 < number <= len(every):
+                makers = [every[number - 1]]
+            if makers:
+                makers[-1].inside.append(entry)
+        every.append(entry)
+    return top
+
+
+def _paid(entries: Iterable[_Entry]) -> Iterator[_Entry]:
+    """Entries whose shares add up. Shares within a sequence do, so they stand for it; what was asked of a block or a
+    sample has a price of its own and does not."""
+    for entry in entries:
+        if entry.is_shared_out:
+            yield from _paid(entry.inside)
+        else:
+            yield entry
+
+
+def _by_step(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:
+    """Entries of one step are one to a reader; so are those without a step that follow each other and are alike."""
+    for _, group in itertools.groupby(entries, lambda entry: entry.step or entry.question):
+        yield list(group)
+
+
+# -- in words ----------------------------------------------------------------------------------------------------------
+
+
+def describe_steps(steps: Iterable[Mapping[str, Any]], most: int = 8) -> str:
+    """All entries of a release in words: each step by its name, with what was asked in it. Equal questions that follow
+    each other are counted, and tables are named unless there are more than ``most``."""
+    return _text(_tree(steps), most)
+
+
+def _label(entries: Sequence[_Entry]) -> str:
+    """A few words for what may have asked much."""
+    first = entries[0]
+    names = dict.fromkeys(entry.step for entry in first.inside if entry.step)
+    return first.step or (f"{' and '.join(names)}, each on its own records" if names else _text(entries, most=3))
+
+
+def _text(entries: Iterable[_Entry], most: int, within: str = "") -> str:
+    """``within`` is a step whose name was said before."""
+    out = []
+    for group in _by_step(_paid(entries)):
+        name = group[0].step
+        alike = itertools.groupby(group, lambda entry: entry.question)
+        asked = "; ".join(_asked(list(equal), most) for _, equal in alike)
+        if name in ("", within):
+            out.append(asked)
+        else:
+            out.append(name if asked in (name, f"the {name}") else f"{name}: {asked}")
+    return "; ".join(out)
+
+
+def _asked(alike: Sequence[_Entry], most: int) -> str:
+    first, number = alike[0], len(alike)
+    if first.query == "subsample" and "rounds" in first.facts:
+        return f"{first.facts['rounds']} sums over random samples"
+    if first.query in _OF_SOME_RECORDS:
+        which = f"{first.facts.get('blocks')} disjoint blocks" if first.query == "partition" else "a random sample"
+        return f"{which} ({_text(first.inside, most, first.step) or 'nothing was asked'})"
+    if not first.parts:
+        return f"{number:,} {first.noun[number > 1]}"
+    return (f"{number:,} × " if number > 1 else "") + _tables(first, most)
+
+
+def _tables(entry: _Entry, most: int) -> str:
+    names = entry.parts
+    if names == [NUMBER]:
+        return f"the {NUMBER}"
+    noun = entry.noun[len(names) > 1]
+    return f"{len(names):,} {noun}" if len(names) > most else f"{noun} of {', '.join(names)}"

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...count_table import CountTable
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...graph import DEFAULT_MEMORY_LIMIT
@@ -43,6 +44,7 @@ from .likelihood import Field
 
 Array = NDArray[np.float64]
 TREE_BYTES = min(DEFAULT_MEMORY_LIMIT, 1 << 24)  # of exact inference that is run some hundred times
+SEARCH_BYTES = 1 << 21  # the same while edges come back: with eight times as much, eight columns of Adult gain nothing
 METHOD = "moments"
 _RECORDS = 50_000  # drawn from a fitted model to see what it says of pairs without an edge
 _AT_ONCE = 3  # edges that are added before the next fit, at least
@@ -117,21 +119,21 @@ class PairwiseField(Learner[PairwiseModel]):
         return self._explained(tables, self._fit(tables, edges, None, _ROUGHLY)).edges if self._free else edges
 
     def _explained(self, tables: PairTables, fit: PairFit) -> PairFit:
-        """The fit with as many more edges as it takes until no table contradicts it, and inference stays exact: what
-        belief propagation says of distant columns is too far off."""
-        while fit.inference == "exact":
+        """The fit with as many more edges as it takes until no table contradicts it, while exact inference is quick:
+        what belief propagation says of distant columns is too far off."""
+        while fit.inference == "exact" and len(fit.edges) < len(tables.pairs):
             worst = tables.contradicted(fit)
             if not worst:
                 break
             more = {*fit.edges, *worst[: max(_AT_ONCE, len(worst) // 4)]}
             edges = [pair for pair in tables.pairs if pair in more]
-            if self._field(tables.domain, edges).inference != "exact":
+            if self._field(tables.domain, edges, min(self.memory_limit, SEARCH_BYTES)).inference != "exact":
                 break
             fit = self._fit(tables, edges, fit.theta, _ROUGHLY)
         return fit
 
-    def _field(self, domain: Domain, edges: Sequence[Pair]) -> Field:
-        return Field(domain, [*((name,) for name in domain.names), *edges], memory_limit=self.memory_limit)
+    def _field(self, domain: Domain, edges: Sequence[Pair], memory_limit: int) -> Field:
+        return Field(domain, [*((name,) for name in domain.names), *edges], memory_limit=memory_limit)
 
     def _fit(
         self,
@@ -141,7 +143,7 @@ class PairwiseField(Learner[PairwiseModel]):
         tolerance: float = _CLOSELY,
     ) -> PairFit:
         domain, n, begun = tables.domain, tables.records, start or {}
-        field = self._field(domain, edges)
+        field = self._field(domain, edges, self.memory_limit)
         cliques = field.cliques
         target = field.join({c: tables.margin(c) for c in cliques})
         ridge = field.fill({c: min(tables.variance(c) / n**2 / PRIOR**2, 1e3) + 1e-9 for c in cliques})
@@ -174,17 +176,14 @@ class PairTables:
 
     def margin(self, clique: Clique) -> Array:
         """Relative frequencies of a pair or a column, as near as a distribution."""
-        home = self._home(clique)
-        away = tuple(i for i, name in enumerate(home) if name not in clique)
-        return project_table(self.tables[home][0].sum(axis=away) / self.records)
+        return project_table(self._table(clique).values / self.records)
 
     def variance(self, clique: Clique) -> float:
         """Of a cell of that margin, in records squared."""
-        home = self._home(clique)
-        return self.tables[home][1] * self.domain.size(home) / self.domain.size(clique)
+        return self._table(clique).variance
 
-    def _home(self, clique: Clique) -> Clique:
-        return next(c for c in self.tables if set(clique) <= set(c))
+    def _table(self, clique: Clique) -> CountTable:
+        return next(t for t in self.tables.values() if t.holds(clique)).onto(clique)
 
     def edges(self, most: int | None, least: float, *, generous: bool = False) -> list[Pair]:
         """Pairs whose partial correlations stand out (generously: that may); all pairs, if most do."""
@@ -211,7 +210,7 @@ class PairTables:
         for a, b in self.pairs:
             if (a, b) in fit.edges:
                 continue
-            table, variance = self.tables[a, b]
+            table, variance = self.tables[a, b].values, self.tables[a, b].variance
             says = np.zeros(table.shape)
             np.add.at(says, (codes[:, self.domain.index(a)], codes[:, self.domain.index(b)]), 1 / _RECORDS)
             A, B = contrasts(table.shape[0]), contrasts(table.shape[1])
@@ -234,7 +233,7 @@ class PairTables:
             B, q = bases[name], means[name]
             C[place[name], place[name]] = B.T @ (np.diag(q) - np.outer(q, q)) @ B
         for a, b in self.pairs:
-            table, variance = self.tables[a, b]
+            table, variance = self.tables[a, b].values, self.tables[a, b].variance
             block = bases[a].T @ (table / n - np.outer(means[a], means[b])) @ bases[b]
             C[place[a], place[b]], C[place[b], place[a]] = block, block.T
             noise[place[a], place[b]] = noise[place[b], place[a]] = variance / n**2
@@ -254,7 +253,7 @@ class PairTables:
 
 
 def _cut(freedom: Array, x: float) -> Array:
-    return freedom + 2 * np.sqrt(freedom * x) + 2 * x
+    return np.asarray(freedom + 2 * np.sqrt(freedom * x) + 2 * x)
 
 
 def _pairs(domain: Domain) -> list[Pair]:

@@ -54,8 +54,9 @@ def coefficients_of(model: Model) -> Coefficients:
     if isinstance(model, BinaryMRF):
         return dict(model.coefficients)
     assert isinstance(model, IsingModel)
-    alone = {(name,): float(value) for name, value in zip(model.domain.names, model.theta, strict=True)}
-    return {**alone, **model.edge_strength()}
+    alone: Coefficients = {(name,): float(value) for name, value in zip(model.domain.names, model.theta, strict=True)}
+    joint: Coefficients = {pair: float(value) for pair, value in model.edge_strength().items()}
+    return alone | joint
 
 
 def within_width(coefficients: Mapping[Clique, float], width: float | None) -> Coefficients:

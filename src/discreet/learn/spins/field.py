@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +114,7 @@ class SpinField(Learner[SpinModel]):
             raise InputError(f"these are sums of the columns {', '.join(columns.names)}, not of the domain given")
         dense = measured.found.get("dense") is True
         fit = estimated(sums.moments, sums.last, dense, self.max_terms, self.min_weight, self.random_state)
-        facts = {"strategy": sums.strategy, "estimation": fit.how, "terms": len(fit.moments.joint)}
+        facts: dict[str, Any] = {"strategy": sums.strategy, "estimation": fit.how, "terms": len(fit.moments.joint)}
         card = card_of(measured, METHOD, **facts)
         return spin_model(self.order, within_width(fit.coefficients, self.width), domain or columns, card)
 

@@ -12,7 +12,7 @@ normalised error μ of section 5.2. What we know of them:
   the largest factor before summing has treewidth + 1 columns.
 * Lemma 8.7 (products of numbers in [0, 1]) is right.
 
-For an interval that says something use :func:`discreet.uncertainty.noise_intervals`.
+For an interval that says something use :func:`discreet.release.uncertainty.noise_intervals`.
 """
 
 from __future__ import annotations

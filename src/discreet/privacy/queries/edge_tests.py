@@ -51,6 +51,7 @@ GIVEN_ONE, GIVEN_TWO, GIVEN_ALONE = 9, 8, 11
 MOST_FOR_TWO = 128
 FAR = 1 << 40
 SpinTestKind = Literal["combined", "conditional"]
+_NOUN = ("test whether the graph is far from changing", "tests whether the graph is far from changing")
 _LARGEST_SQUARE = 1 << 26  # records up to which GRID·N² fits 64 bits; beyond, Python's own whole numbers are used
 
 
@@ -62,8 +63,10 @@ def grid_threshold(threshold: float | Fraction) -> int:
 
 
 class CorrelationTest(StabilityTest):
-    """For each set of columns I, whether Σ Π z_i > τn, and whether −Σ Π z_i > τn: two levels a set, all positive ones
-    first."""
+    """For each set of columns I, whether Σ Π z_i > τn, and whether −Σ Π z_i > τn: two levels for each set, all
+    positive ones first."""
+
+    noun = _NOUN
 
     def __init__(self, domain: Domain, sets: Iterable[Iterable[str]], threshold: float | Fraction) -> None:
         self.sets: tuple[Clique, ...] = tuple(domain.clique(I) for I in sets)
@@ -123,12 +126,14 @@ class TripleSums(Query):
 
 
 class SpinTest(StabilityTest):
-    """Which pairs of binary columns have an edge: two levels a pair, positive edges first, then negative ones.
+    """Which pairs of binary columns have an edge: two levels for each pair, positive edges first, then negative ones.
 
     ``"combined"``: as above; of two columns together up to MOST_FOR_TWO columns. ``"conditional"``: correlated, and
     dependent given *every* third column and given none. ``enough``: a public number of steps beyond which it does not
     matter how far a pair is from being an edge, for pairs that two columns explain; less work where many do.
     """
+
+    noun = _NOUN
 
     def __init__(
         self, domain: Domain, threshold: float | Fraction, kind: SpinTestKind = "combined", *, enough: int = FAR
@@ -202,11 +207,13 @@ class SpinTest(StabilityTest):
 
 
 class DependenceTest(StabilityTest):
-    """Which pairs of columns, of any numbers of levels, have an edge: one level a pair.
+    """Which pairs of columns, of any numbers of levels, have an edge: one level for each pair.
 
-    ``thresholds``: one a pair, in the order of ``combinations(domain.names, 2)``. ``conditional``: dependent, and for
-    every third column either nearly independent of one of the two, or dependent given it.
+    ``thresholds``: one for each pair, in the order of ``combinations(domain.names, 2)``. ``conditional``: dependent,
+    and for every third column either nearly independent of one of the two, or dependent given it.
     """
+
+    noun = _NOUN
 
     def __init__(self, domain: Domain, thresholds: Sequence[float | Fraction], *, conditional: bool = True) -> None:
         self.pairs: tuple[Clique, ...] = tuple(combinations(domain.names, 2))

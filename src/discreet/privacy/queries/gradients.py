@@ -27,7 +27,7 @@ from ...domain import Clique, Domain
 from ...encoding import Codes
 from ...errors import InputError
 from ...tables.base import IntArray
-from ..query import GroupedScore, Part, Query
+from ..query import GroupedScore, Part, Query, named
 from ..unit import PrivacyUnit, Relation, Sensitivity
 from .parities import products, require_two_levels, signs
 
@@ -41,8 +41,8 @@ Matrix = NDArray[Any]
 class LogisticGradients(Query):
     """Σ over records of y·σ(−y⟨w,x⟩)·x_j for every regression and feature: minus the gradient of its summed loss.
 
-    ``v`` has one row of whole weights a regression and one column a feature; w = scale·v. A regression's labels are
-    whole numbers −1, 0 and 1 by code of its column; records with label 0 do not take part.
+    ``v`` has a row of whole weights for each regression, a column for each feature; w = scale·v. A regression's labels
+    are whole numbers −1, 0 and 1 by code of its column; records with label 0 do not take part.
     """
 
     largest_feature = 1  # in units of the features' own grid
@@ -82,10 +82,10 @@ class LogisticGradients(Query):
 
     @abstractmethod
     def features(self, batch: Mapping[str, Codes]) -> Matrix:
-        """One row a feature, whole numbers."""
+        """One row for each feature, whole numbers."""
 
     def labels(self, batch: Mapping[str, Codes], x: Matrix) -> Matrix:
-        """One row a regression: −1, 0 or 1."""
+        """One row for each regression: −1, 0 or 1."""
         out = np.empty((len(self.targets), x.shape[1]), dtype=np.float32)
         for row, (name, values) in zip(out, self.targets, strict=True):
             np.take(values.astype(np.float32), batch[name], out=row)
@@ -164,7 +164,7 @@ class LogisticGradients(Query):
         return (Sensitivity(l1, l2, int(moves.max(initial=0)) * times, self.v.size),)
 
     def joint(self, unit: PrivacyUnit) -> tuple[Fraction, Fraction]:
-        """See :meth:`GroupedScore.joint`, a group a regression."""
+        """See :meth:`GroupedScore.joint`, one group for each regression."""
         return Fraction(len(self.targets)), Fraction(len(self.targets))
 
     def score(self, *, adaptive: bool) -> VertexScore:
@@ -172,7 +172,7 @@ class LogisticGradients(Query):
         return SteepestVertex(self, adaptive=adaptive)
 
     def describe(self) -> dict[str, Any]:
-        return {"query": type(self).__name__, "regressions": self.v.shape[0], "features": self.v.shape[1]}
+        return {**named("query", self), "regressions": self.v.shape[0], "features": self.v.shape[1]}
 
 
 class SpinGradients(LogisticGradients):
@@ -285,9 +285,11 @@ class LevelGradients(LogisticGradients):
 class VertexScore(GroupedScore):
     """Scores of the vertices of one polytope for each regression: how fast the loss falls towards them."""
 
+    noun = ("step of the regressions", "steps of the regressions")
+
     @abstractmethod
     def moves(self, chosen: Sequence[int]) -> IntArray:
-        """The chosen vertices as whole vectors, one row a regression."""
+        """The chosen vertices as whole vectors, one row for each regression."""
 
 
 class SteepestVertex(VertexScore):
@@ -332,4 +334,4 @@ class SteepestVertex(VertexScore):
         return out
 
     def describe(self) -> dict[str, Any]:
-        return {"score": type(self).__name__, **self.gradients.describe()}
+        return {**self.gradients.describe(), **named("score", self)}

@@ -2,7 +2,7 @@
 
 [001] Algorithm 3 searches the ℓ1 ball of radius 2λk. The weights it looks for satisfy Σ_j max_b |w_jb| ≤ 2λ, a ball of
 ℓ1 over columns and ℓ∞ over levels, whose vertices are ±2λ on *all* levels of one column. Searching that ball has a
-radius smaller by a factor k, and a margin is at most Σ_j max_b |w_jb|, as a record has one level a column.
+radius smaller by a factor k, and a margin is at most Σ_j max_b |w_jb|, as a record has one level in each column.
 
 Sensitivity. The score of (j, s) is Σ_b s_b·g_jb with g the summed gradients. A record adds one term of size at most
 σ = σ(Σ_j max_b |w_jb|) to one g_jb, so it moves every score by at most σ, in the k − 1 regressions of a column i that
@@ -29,11 +29,12 @@ from numpy.typing import NDArray
 from ...domain import Domain
 from ...errors import CostError
 from ...tables.base import IntArray
+from ..query import named
 from ..unit import PrivacyUnit
 from .gradients import UNITS, LevelGradients, VertexScore
 
 MOST_LEVELS = 12  # of a column, whose sign patterns are enumerated
-MOST_VERTICES = 1 << 22  # of all regressions together: 40 seconds of noise a step
+MOST_VERTICES = 1 << 22  # of all regressions together: 40 seconds of noise for each step
 
 
 class GroupedLevelGradients(LevelGradients):
@@ -114,7 +115,7 @@ class SteepestGroup(VertexScore):
         return out
 
     def describe(self) -> dict[str, Any]:
-        return {"score": type(self).__name__, **self.gradients.describe()}
+        return {**self.gradients.describe(), **named("score", self)}
 
 
 def check_vertices(domain: Domain) -> int:
@@ -136,6 +137,6 @@ def check_vertices(domain: Domain) -> int:
 
 
 def _patterns(levels: int) -> NDArray[np.int64]:
-    """All vectors of signs, one a row."""
+    """All vectors of signs, one in each row."""
     bits = np.arange(1 << levels)[:, None] >> np.arange(levels) & 1
     return np.asarray(1 - 2 * bits, dtype=np.int64)

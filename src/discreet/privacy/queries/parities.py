@@ -139,7 +139,7 @@ def signs(batch: Mapping[str, Codes]) -> dict[str, npt.NDArray[np.float32]]:
 
 
 def products(z: Mapping[str, npt.NDArray[np.float32]], monomials: Sequence[Clique]) -> npt.NDArray[np.float32]:
-    """One row a monomial: the product of its columns, record by record."""
+    """One row for each monomial: the product of its columns, record by record."""
     records = len(next(iter(z.values())))
     out = np.empty((len(monomials), records), dtype=np.float32)
     for row, I in zip(out, monomials, strict=True):
@@ -182,6 +182,8 @@ class ParityResiduals(Score):
     By the triangle inequality a record moves it by at most 1, and replacing one by at most 2.
     """
 
+    noun = ("choice of a parity", "choices of a parity")
+
     def __init__(self, domain: Domain, monomials: Iterable[Iterable[str]], approximation: NDArray[Any]) -> None:
         self.query = ParitySums(domain, monomials)
         self._monomials = self.query.monomials
@@ -208,10 +210,12 @@ class ParityResiduals(Score):
 class PartnerResiduals(GroupedScore):
     """For each column, which other one's product with it a public approximation of Σ z_i z_j fits worst.
 
-    One group a column, with all other columns as candidates; a pair stands in two groups. Scores are those of
+    One group for each column, with all other columns as candidates; a pair stands in two groups. Scores are those of
     :class:`ParityResiduals`. ``leave_out`` names pairs that need not be looked for: their score is zero. ``active``
     names the columns that look for a partner, all by default.
     """
+
+    noun = ("choice of neighbours", "choices of neighbours")
 
     def __init__(
         self,

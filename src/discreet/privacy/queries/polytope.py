@@ -108,8 +108,8 @@ class Loss:
     columns:
         What it looks at; their possible records are enumerated.
     gradient:
-        ``gradient(w, records)``: the gradients at w, one row a record, of shape (records, dimension). ``records`` maps
-        each column to an array of codes.
+        ``gradient(w, records)``: the gradients at w, one row for each record, of shape (records, dimension).
+        ``records`` maps each column to an array of codes.
     bound:
         L₁: entries of a gradient lie within ±bound; what lies beyond is clipped.
     curvature:

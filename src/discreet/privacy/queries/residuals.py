@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...tables.base import IntArray
-from ..query import Query, Score
+from ..query import Query, Score, named
 from ..unit import PrivacyUnit
 
 
@@ -22,6 +22,8 @@ class SignedResiduals(Score):
     pays for it once. The approximation is public, so that a unit moves every score by as much as it moves its sum,
     the query's L∞ sensitivity, up for one sign and down for the other. Candidates 0 … m−1 are the positive ones.
     """
+
+    noun = ("choice of a question", "choices of a question")
 
     def __init__(self, query: Query, approximation: NDArray[Any]) -> None:
         self.query = query
@@ -49,4 +51,4 @@ class SignedResiduals(Score):
         return max(s.linf for s in self.query.sensitivity(unit))
 
     def describe(self) -> dict[str, Any]:
-        return {"score": type(self).__name__, "candidates": 2 * self._sums}
+        return {**named("score", self), "candidates": 2 * self._sums}

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
-from .measurement import Noise, Origin
-from .privacy.budget import Budget
-from .privacy.curator import Curator
-from .privacy.levels import Released, distance_of, released_above
-from .privacy.unit import PrivacyUnit
+from ..errors import InputError
+from ..measurement import Noise, Origin
+from ..privacy.budget import Budget
+from ..privacy.curator import Curator
+from ..privacy.levels import Released, distance_of, released_above
+from ..privacy.unit import PrivacyUnit
 from .uncertainty import simulated_noise
 
 IntArray = NDArray[np.int64]

@@ -18,6 +18,7 @@ All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,17 +28,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from . import language
-from .arguments import shortened
-from .errors import DiscreetError, EvidenceError, InputError
-from .frames import frame_of, free_name
-from .learn.consistency import consistent, estimated_total
-from .learn.projection import project_table
-from .measurement import Measurement, Measurements, Noise
-from .models.answer import Answer, Assignment
-from .models.base import Model
-from .models.records import RandomState
-from .progress import track
+from .. import language
+from ..arguments import shortened
+from ..errors import DiscreetError, EvidenceError, InputError
+from ..frames import frame_of, free_name
+from ..learn.consistency import consistent, estimated_total
+from ..learn.projection import project_table
+from ..measurement import Measurement, Measurements, Noise
+from ..models.answer import Answer, Assignment
+from ..models.base import Model
+from ..models.records import RandomState
+from ..progress import track
 
 Array = NDArray[np.float64]
 Refit = Callable[[Measurements], Model]
@@ -60,11 +61,21 @@ class Interval:
     answer: Answer | None = None
     note: str = ""
 
+    @property
+    def half_width(self) -> Array:
+        """The ± around the estimate: how far the farther end is (an end at 0 or 1 may be nearer)."""
+        return np.asarray(np.maximum(self.upper - self.estimate, self.estimate - self.lower))
+
+    def texts(self) -> list[tuple[str, str]]:
+        """Of each entry the estimate and its ±, with the digits that the noise leaves."""
+        pairs = zip(self.estimate.reshape(-1), self.half_width.reshape(-1), strict=True)
+        return [(f"{p:.{digits(h)}f}", f"{h:.{digits(h)}f}" if h > 0 else "0") for p, h in pairs]
+
     def covers(self, target: Any) -> NDArray[np.bool_]:
         return np.asarray((self.lower <= target) & (target <= self.upper))
 
     def to_frame(self, backend: str = "pandas") -> Any:
-        """One row a cell: its labels, the estimate, and both ends."""
+        """One row for each cell: its labels, the estimate, and both ends."""
         names = () if self.answer is None else self.answer.names
         cells = [labels for labels, _ in self.answer] if self.answer is not None else [()] * self.estimate.size
         columns: dict[str, list[Any]] = {name: [c[i] for c in cells] for i, name in enumerate(names)}
@@ -85,7 +96,10 @@ class Interval:
 
     def _labelled(self, answer: Answer, most: int = 40) -> str:
         ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)
-        rows = [[*labels, *(f"{x:.4f}" for x in row)] for (labels, _), row in zip(answer, ends, strict=True)]
+        places = map(digits, self.half_width.reshape(-1))
+        rows = [
+            [*labels, *(f"{x:.{d}f}" for x in row)] for (labels, _), row, d in zip(answer, ends, places, strict=True)
+        ]
         head = [*answer.names, "probability", "from", "to"]
         width = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
         lines = [
@@ -95,6 +109,11 @@ class Interval:
         more = [f"  … and {len(rows) - most} more; to_frame() has them all"] if len(rows) > most else []
         title = f"{answer.title}, {self.level:.0%} intervals for privacy noise"
         return "\n".join([title, *lines, *more])
+
+
+def digits(half_width: float, fewest: int = 2) -> int:
+    """Decimal places up to the second digit of the noise: what would stand behind them is noise."""
+    return min(max(1 - math.floor(math.log10(half_width)), fewest), 12) if half_width > 0 else 4
 
 
 @dataclass(frozen=True)
@@ -131,9 +150,7 @@ class NoiseIntervals:
         question = language.resolve(language.parse(text), self.model.domain)
         given = dict(question.given)
         if question.kind == "MAP":
-            names = [t.name for t in question.targets]
-            answer = self.model.map(names, given)
-            return Survival(answer, self.map_survival(names, given), self._caution(given))
+            return self.map([t.name for t in question.targets], given)
         found = self._clipped(self.of(lambda m: np.asarray(m.ask(text))), given)
         asked = self.model.ask(text)
         return replace(found, answer=asked if isinstance(asked, Answer) else None)
@@ -157,6 +174,11 @@ class NoiseIntervals:
 
     def probability(self, event: Mapping[str, object], given: Mapping[str, object] | None = None) -> Interval:
         return self._clipped(self.of(lambda m: m.probability(event, given)), given)
+
+    def map(self, names: Iterable[str] | str | None = None, given: Mapping[str, object] | None = None) -> Survival:
+        """The most probable values of these columns (all that are not given, by default), and how firm they are."""
+        wanted = names if names is None or isinstance(names, str) else tuple(names)
+        return Survival(self.model.map(wanted, given), self.map_survival(wanted, given), self._caution(given))
 
     def map_survival(
         self, names: Iterable[str] | str | None = None, given: Mapping[str, object] | None = None
@@ -217,8 +239,8 @@ def noise_intervals(
     model:
         What it made of ``measurements``; another model is refused.
     expected:
-        The sums that a model expects, one array a measurement on the scale of its ``values``. Needed only when some
-        measurement is not a contingency table.
+        The sums that a model expects, one array for each measurement on the scale of its ``values``. Needed only when
+        some measurement is not a contingency table.
     """
     if not 0 < level < 1:
         raise InputError(f"level must lie strictly between 0 and 1, got {level}")

@@ -11,19 +11,9 @@ import pytest
 from discreet import networks
 from discreet.domain import Attribute, Domain
 from discreet.errors import FileFormatError, InputError
+from discreet.files import field_from_data, load_bif, load_model, load_uai, network_from_data, open_model
 from discreet.io.bif import read_bif
-from discreet.io.interchange import (
-    factors_of,
-    field_from_data,
-    load_bif,
-    load_uai,
-    network_from_data,
-    open_model,
-    save_bif,
-    save_uai,
-    write_model,
-)
-from discreet.io.native import load_model
+from discreet.io.export import factors_of, save_bif, save_uai, write_model
 from discreet.io.network_data import FactorData
 from discreet.models import BayesianNetwork, IsingModel, MarkovRandomField
 

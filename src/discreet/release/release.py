@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
-from .io.archive import Sign
-from .io.limits import DEFAULT_LIMITS, Limits
-from .io.native import load_parts, save_model
-from .io.reading import shown
-from .learn.networks.search import GraphSearch
-from .measurement import Measurements
-from .models.base import Model
-from .models.records import RandomState
-from .spec import Learned, Spec, plain
+from ..errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
+from ..files import load_parts
+from ..io.archive import Sign
+from ..io.limits import DEFAULT_LIMITS, Limits
+from ..io.native import save_model
+from ..io.reading import shown
+from ..learn.networks.search import GraphSearch
+from ..measurement import Measurements
+from ..models.base import Model
+from ..models.records import RandomState
+from ..spec import Learned, Spec, plain
 from .uncertainty import NoiseIntervals, noise_intervals
 
 DRAWS = 40
@@ -93,7 +94,7 @@ class Release:
 
     def intervals(self, level: float = 0.9, draws: int = DRAWS, random_state: RandomState = 0) -> NoiseIntervals:
         """How far the noise can have moved the model's answers. With a graph that was found privately they are for
-        this graph; see :mod:`discreet.uncertainty` for what they cover."""
+        this graph; see :mod:`discreet.release.uncertainty` for what they cover."""
         recipe, kept = self._needed()
         expected = recipe.learner().expected(kept)
         return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=expected)

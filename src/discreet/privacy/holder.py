@@ -1,0 +1,35 @@
+"""What tests and votes need of a curator: its account, its rows and its gateway of noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ..tables.base import Asked, IntArray, Table
+from .accounting import Cost
+from .budget import Budget
+from .mechanisms import Gateway
+from .query import Query
+from .unit import PrivacyUnit
+
+
+class Holder(Protocol):
+    """Holds rows, and pays for what is let out of them. Every curator is one."""
+
+    unit: PrivacyUnit
+    _gateway: Gateway
+
+    @property
+    def _rows(self) -> Table: ...
+
+    def _share(self, share: Budget | None) -> Budget: ...
+
+    def _check(self, costs: Sequence[Cost]) -> None: ...
+
+    def _spend(self, costs: Sequence[Cost], step: Mapping[str, Any]) -> object: ...
+
+    def require(self, asked: Asked) -> None: ...
+
+    def _sum(self, query: Query) -> tuple[IntArray, ...]: ...
+
+    def _exact(self, block: Table) -> Holder: ...

@@ -1,0 +1,5 @@
+"""What is published: the release file, how far its noise can have moved answers, and what must never be one."""
+
+from .release import DRAWS, Release
+
+__all__ = ["DRAWS", "Release"]
