@@ -75,6 +75,32 @@ def test_algorithm_5_with_noise(release, halves):
     assert learner.plan(model.domain, UNITS["add-remove"], ZCDP(1)).tables
 
 
+def test_algorithm_5_says_what_it_will_ask_and_asks_that():
+    """The plan is what runs: a count only where one is needed, halves each with the whole budget, a public number of
+    records that is not that of a half."""
+    unit, budget = UNITS["add-remove"], ZCDP(1)
+    table = table_of(np.random.default_rng(0).integers(0, 2, (200, 3)), BINARY)
+    for learner, public, shares in [
+        (MaximalMonomials(2, steps=2), None, [0.02, 0.49, 0.49]),
+        (MaximalMonomials(2), None, [0.02, 0.49, 0.49]),
+        (MaximalMonomials(2, steps=2), 200, [0.5, 0.5]),
+        (MaximalMonomials(2), 200, [0.5, 0.5]),
+        (MaximalMonomials(2, halves=True, steps=2), 200, [1, 0.02, 0.98]),
+        (MaximalMonomials(2, halves=True), 200, [0.02, 0.98, 0.02, 0.98]),
+        (MaximalMonomials(1, steps=2), None, [1]),
+    ]:
+        plan = learner.plan(BINARY, unit, budget, public_size=public)
+        assert [t.share for t in plan.tables] == pytest.approx(shares), learner
+        counts = [t.label for t in plan.tables].count("number of records")
+        curator = Curator(table, unit, budget, public_size=public)
+        learner.fit(curator)
+        assert sum(step.get("parts") == ["number of records"] for step in curator.steps) == counts
+        named = [step["step"] for step in curator.steps if "step" in step]
+        assert list(dict.fromkeys(named)) == [step.name for step in plan.steps]
+    with pytest.raises(InputError, match="random_state is for release='perturbed_leader'"):
+        MaximalMonomials(2, random_state=1)
+
+
 # The perturbed leader is audited alone, with all budgets, in test_query_release.
 AUDITED = [(r, b) for r in RELEASES for b in BUDGETS if r != "perturbed_leader" or b == "zcdp"]
 
