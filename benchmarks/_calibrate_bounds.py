@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
-from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 
 from benchmarks._mrf_ising import ADD, columns_of, draw
-from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.fields.pairwise import PairwiseField
+from discreet.learn.spins.coefficients import sup_error
+from discreet.learn.spins.field import SpinField
 from discreet.learn.structure.learner import StructureLearner
 from discreet.models import IsingModel, generators
 from discreet.papers.theory.calibration import FEWEST_IF_CROWDED, Calibration, calibrated
@@ -78,7 +78,7 @@ def asked(table: MemoryTable, budget: Budget | None) -> Curator:
 def ising_parameters(kind: str, p: int, weight: float, budget: Budget | None, alpha: float) -> Try:
     def reached(n: int, seed: int) -> bool:
         truth = ising(kind, p, weight, seed)
-        found = IsingLearner().fit(asked(draw(truth, n, seed), budget))
+        found = SpinField().fit(asked(draw(truth, n, seed), budget))
         return sup_error(found, truth) <= alpha
 
     return reached
@@ -87,7 +87,7 @@ def ising_parameters(kind: str, p: int, weight: float, budget: Budget | None, al
 def ising_graph(kind: str, p: int, weight: float, budget: Budget | None) -> Try:
     def reached(n: int, seed: int) -> bool:
         truth = ising(kind, p, weight, seed)
-        found = IsingLearner(min_weight=weight).fit(asked(draw(truth, n, seed), budget))
+        found = SpinField(min_weight=weight).fit(asked(draw(truth, n, seed), budget))
         return found.edges == truth.edges
 
     return reached
@@ -109,7 +109,7 @@ def pairwise_parameters(kind: str, p: int, k: int, weight: float, budget: Budget
         edges = generators.matching(p) if kind == "matching" else generators.regular(p, 3, random_state=seed)
         truth = generators.pairwise(p, edges, levels=k, weight=weight, random_state=seed)
         table = columns_of(truth.sample(n, seed).codes, truth.domain)
-        found = PairwiseLearner(width=truth.width).fit(asked(table, budget))
+        found = PairwiseField().fit(asked(table, budget))
         names = truth.domain.names
         errors = (
             np.abs(found.weights(a, b) - truth.weights(a, b)).max() for i, a in enumerate(names) for b in names[:i]
@@ -126,7 +126,7 @@ def binary_parameters(p: int, weight: float, budget: Budget | None, alpha: float
         triples = [(i, i + 1, i + 2) for i in range(0, p - 2, 3)]
         truth = generators.binary(p, triples, weight=weight, random_state=seed)
         table = columns_of(truth.sample(n, seed).codes, truth.domain)
-        found = BinaryMRFLearner(order=3, width=truth.width).fit(asked(table, budget))
+        found = SpinField(3).fit(asked(table, budget))
         every = set(truth.coefficients) | set(found.coefficients)
         return max(abs(truth.coefficients.get(I, 0.0) - found.coefficients.get(I, 0.0)) for I in every) <= alpha
 
@@ -156,7 +156,7 @@ def settings(what: str) -> Iterator[tuple[dict[str, Any], Try]]:
         for kind, weight in MODELS:
             for p in (8, 16, 32, 64):
                 for facts, budget in budgets():
-                    setting = {"kind": kind, "eta": weight, "p": p, "k": 2, "t": 2, **facts, "method": "IsingLearner"}
+                    setting = {"kind": kind, "eta": weight, "p": p, "k": 2, "t": 2, **facts, "method": "SpinField"}
                     yield setting, ising_graph(kind, p, weight, budget)
     elif what == "stable":  # the whole graph or nothing, under (ε, δ)
         for p in (8, 16, 32, 64):
@@ -221,8 +221,8 @@ def fit(path: Path) -> None:
         base: dict[str, float] = {}
         for notion in ("none", "zcdp", "pure", "approx"):
             chosen = [e for e in entries if e["goal"] == goal and e["setting"]["notion"] == notion]
-            for method in sorted({e["setting"].get("method", "IsingLearner") for e in chosen}):
-                mine = [e for e in chosen if e["setting"].get("method", "IsingLearner") == method]
+            for method in sorted({e["setting"].get("method", "SpinField") for e in chosen}):
+                mine = [e for e in chosen if e["setting"].get("method", "SpinField") == method]
                 found = fit_one(goal, notion, method, mine, base)
                 base = base or {"statistical": found["statistical"], "crowding": found["crowding"]}
 

@@ -10,16 +10,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 
 from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
 from discreet.inference.spins import SpinChains, colour_classes
-from discreet.learn.regressions.frank_wolfe import choose_steps
+from discreet.learn.regressions.spins import SpinRegressions, spin_descent
+from discreet.learn.spins.coefficients import sup_error
+from discreet.learn.spins.field import SpinField
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP, Budget
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.queries.gradients import SpinGradients
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 
@@ -94,13 +94,13 @@ def fit_all(setting: Setting, runs: int, seed: int, longest: float) -> dict[str,
         truth = graph(setting.kind, p, 1000 * seed + r)
         table = draw(truth, n, 1000 * seed + r)
         least = float(np.abs(truth.A[truth.A != 0]).min())
-        learners: dict[str, tuple[IsingLearner, PrivacyUnit | None]] = {
-            "default": (IsingLearner(), REPLACE),
-            "default, add-remove": (IsingLearner(), ADD),
-            "non-private": (IsingLearner(), None),
+        learners: dict[str, tuple[SpinField | SpinRegressions, PrivacyUnit | None]] = {
+            "default": (SpinField(), REPLACE),
+            "default, add-remove": (SpinField(), ADD),
+            "non-private": (SpinField(), None),
         }
         for variant in ("tight", "published"):
-            learner = IsingLearner(method="frank_wolfe", variant=variant, width=truth.width)
+            learner = SpinRegressions(variant=variant, width=truth.width)
             if frank_wolfe_seconds(learner, truth.domain, n, ZCDP(setting.rho)) <= longest:
                 learners[variant] = (learner, REPLACE)
         for name, (learner, unit) in learners.items():
@@ -108,7 +108,7 @@ def fit_all(setting: Setting, runs: int, seed: int, longest: float) -> dict[str,
                 continue
             asked = ExactCurator(table) if unit is None else curator(table, unit, ZCDP(setting.rho), n)
             found = learner.fit(asked)
-            edges = found.edges if learner.method != "frank_wolfe" else edges_above(found, least / 2)
+            edges = edges_above(found, least / 2) if isinstance(learner, SpinRegressions) else found.edges
             out.setdefault(name, []).append([sup_error(found, truth), float(edges == truth.edges)])
     return out
 
@@ -118,13 +118,10 @@ def edges_above(model: IsingModel, cut: float) -> Any:
     return IsingModel(A, model.theta, model.domain).edges
 
 
-def frank_wolfe_seconds(learner: IsingLearner, domain: Domain, n: int, budget: Budget) -> float:
+def frank_wolfe_seconds(learner: SpinRegressions, domain: Domain, n: int, budget: Budget) -> float:
     """About how long a fit takes: the product of every step, and the noise of its selections (8 µs a candidate)."""
     p = len(domain)
-    monomials = [*((name,) for name in domain.names), ()]
-    zero = SpinGradients(domain, monomials, np.zeros((p, p + 1), dtype=np.int64), 0.0)
-    assert learner.width is not None
-    steps = choose_steps(learner.variant, 2 * learner.width, n, zero, REPLACE, budget)
+    steps = spin_descent(domain, REPLACE, 2, learner.width, learner.variant, None).choose(n, budget)
     return steps * (n * p * (p + 1) * 2.2e-10 + 2 * p * p * 8e-6)
 
 
@@ -224,5 +221,5 @@ def right_graphs(n: int, bound: int | None, unit: PrivacyUnit, tries: int, seed:
     for r in range(tries):
         truth = graph("3-regular", 64, 1000 * seed + r)
         asked = curator(draw(truth, n, 1000 * seed + r), unit, ZCDP(0.1), n)
-        hits += IsingLearner(max_edges=bound).fit(asked).edges == truth.edges
+        hits += SpinField(max_terms=bound).fit(asked).edges == truth.edges
     return hits / tries

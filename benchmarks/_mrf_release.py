@@ -148,8 +148,8 @@ def binary_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator
                           **facts(runs, unit))  # fmt: skip
 
 
-def moments(width: float) -> SpinField:
-    return SpinField(3, width=width)
+def moments(_: float) -> SpinField:
+    return SpinField(3)
 
 
 def field_of_triples(p: int, seed: int) -> BinaryMRF:

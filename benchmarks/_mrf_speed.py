@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from discreet.learn.spins.ising_learner import IsingLearner
 
 from benchmarks._mrf_ising import ADD, REPLACE, draw, graph
 from benchmarks.harness import ratio, row, seconds
 from discreet.domain import Domain
+from discreet.learn.regressions.spins import SpinRegressions
+from discreet.learn.spins.field import SpinField
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.queries.gradients import SpinGradients
@@ -32,7 +33,7 @@ def speed(quick: bool, iterations: list[tuple[int, float]]) -> Iterator[dict[str
     truth = graph("3-regular", 200, 1)
     table = draw(truth, RECORDS, 1)
     begun = time.process_time()
-    taken = seconds(lambda: IsingLearner().fit(Curator(table, ADD, ZCDP(0.1))), repeat=1)
+    taken = seconds(lambda: SpinField().fit(Curator(table, ADD, ZCDP(0.1))), repeat=1)
     yield row("seconds of the default learner", "3-regular, p = 200, n = 1e5, ρ = 0.1", taken, target=15.0,
               processor_seconds=time.process_time() - begun)  # fmt: skip
     if not quick:
@@ -65,7 +66,7 @@ def against_scikit_learn() -> Iterator[dict[str, Any]]:
     table = draw(truth, RECORDS, 2)
     names = truth.domain.names
     query = SpinGradients(truth.domain, [*((x,) for x in names), ()], np.ones((p, p + 1), dtype=np.int64), 0.001)
-    learner = IsingLearner(method="frank_wolfe", width=truth.width)
+    learner = SpinRegressions(width=truth.width)
     begun = time.perf_counter()
     model = learner.fit(Curator(table, REPLACE, ZCDP(0.1), public_size=RECORDS))
     whole = time.perf_counter() - begun

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from discreet.learn.spins.ising_learner import IsingLearner
 
 from benchmarks import _mrf_release
 from benchmarks._mrf_ising import ADD, Found, accuracy, columns_of, recovery
@@ -24,6 +23,7 @@ from benchmarks._mrf_regression import Curve, excess_risk
 from benchmarks._mrf_speed import speed
 from benchmarks.harness import Checkpoint, row
 from discreet.domain import Domain
+from discreet.learn.spins.field import SpinField
 from discreet.models import IsingModel
 from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
@@ -71,7 +71,7 @@ def nltcs_scores(path: Path, budget: Any, runs: int, seed: int) -> list[tuple[fl
     for r in range(runs):
         order = np.random.default_rng(1000 * seed + r).permutation(len(codes))
         held, table = codes[order[: len(codes) // 5]], columns_of(codes[order[len(codes) // 5 :]], domain)
-        models = [IsingLearner().fit(asked) for asked in (Curator(table, ADD, budget), ExactCurator(table))]
+        models = [SpinField().fit(asked) for asked in (Curator(table, ADD, budget), ExactCurator(table))]
         out.append(tuple(pseudo_log_likelihood(model, held) for model in models))
     return out
 

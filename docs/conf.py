@@ -1,7 +1,9 @@
 """How the documentation is built: `sphinx-build -W docs out/docs`."""
 
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
@@ -22,3 +24,15 @@ autodoc_member_order = "bysource"
 autodoc_class_signature = "separated"
 nitpicky = False
 suppress_warnings = ["myst.xref_missing"]  # pages link to source files, which are no part of the built pages
+
+
+def _absolute_values(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """A bar in a docstring is an absolute value or a condition, never a substitution of docutils."""
+    lines[:] = [
+        "``".join(re.sub(r"\|", r"\\|", part) if i % 2 == 0 else part for i, part in parts)
+        for parts in (list(enumerate(line.split("``"))) for line in lines)
+    ]
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", _absolute_values)

@@ -53,13 +53,13 @@ MAY_NOT = {
 
 # All rooms. Imports run one way: nobody imports a room below their own, not inside a function, not for types only.
 ONE_WAY = [
-    "_version", "errors", "progress",
+    "_version", "errors", "progress", "signing",
     "attribute", "impossible", "domain", "arguments", "frames", "encoding", "language", "ordering",
     "io",  # how things lie in files: bytes and plain data
     "factor", "count_table", "graph", "inference", "models",
     "files", "networks",  # from files to models
     "measurement", "schema", "tables", "privacy",
-    "learn", "papers", "spec", "forecasts",
+    "learn", "papers", "methods", "spec", "forecasts",
     "release",
     "audit", "report", "estimators", "demo", "cli",
 ]  # fmt: skip

@@ -14,11 +14,11 @@ from discreet import ZCDP, ApproxDP, Domain, Spec, encode
 from discreet.errors import DiscreetError
 from discreet.learn.procedure import Procedure
 from discreet.measurement import Measurements
+from discreet.methods import METHODS, STRUCTURE
 from discreet.models import generators
 from discreet.models.base import Model
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release.research import ResearchCurator
-from discreet.spec import METHODS, STRUCTURE
 
 UNIT = PrivacyUnit()
 GRAPH = {"b": ["a"], "c": ["b"], "d": ["a", "c"]}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet.spec import METHODS
+from discreet.methods import METHODS
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "api.md").read_text("utf-8")
 NAMES = [name for name in discreet.__all__ if not name.startswith("__")]

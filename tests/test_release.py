@@ -16,13 +16,14 @@ from discreet.errors import FileFormatError, InputError, NotAReleaseError
 from discreet.files import load_model, open_model
 from discreet.io.archive import read_archive, write_archive
 from discreet.measurement import Measurement, Measurements, Noise
+from discreet.methods import METHODS, STRUCTURE
 from discreet.models import BayesianNetwork
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
 from discreet.release.research import ResearchCurator
-from discreet.spec import METHODS, STRUCTURE, Spec, resolve
+from discreet.spec import Spec, resolve
 from discreet.tables.encode import encode
 
 TRUTH = networks.load("asia")

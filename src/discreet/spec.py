@@ -1,16 +1,13 @@
-"""What to learn, in words that a file can hold: one registry of methods, and one function that resolves what was said.
+"""What to learn, in words that a file can hold, and one function that resolves what was said.
 
 A :class:`Spec` names a family, a method and its public options (a graph, cliques, numbers). The command line, run
 files, Python and the scikit-learn skin all come by it through :func:`resolve`, so that the same words mean the same,
 or are the same error, wherever they are said. A spec makes the learner; and where a learner's noisy sums determine its
 model, the spec and the sums are all that anybody needs to learn the model again, at no cost.
-
-To add a method, write its class and its line in :data:`METHODS`. Its options are the fields of the class.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,154 +16,21 @@ from .arguments import require_domain, shortened
 from .domain import Domain
 from .errors import InputError, did_you_mean
 from .learn.checks import check_curator, check_types, checked_public_size, checked_size
-from .learn.fields.noise_aware import NoiseAwareField
-from .learn.fields.pairwise import PairwiseField
-from .learn.fields.search import SearchedField
 from .learn.graph_files import Structure
 from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
-from .learn.networks.optimal import OptimalNetwork
 from .learn.networks.search import SearchedNetwork
 from .learn.procedure import Procedure
-from .learn.regressions.pairwise import PairwiseRegressions
-from .learn.regressions.spins import SpinRegressions
-from .learn.spins.field import SpinField
-from .learn.structure.learner import StructureLearner
-from .learn.structure.selected_edges import SelectedEdges
-from .learn.structure.stable_edges import StableEdges
-from .learn.structure.stable_mode import StableMode
-from .learn.structure.thresholded import ThresholdedParameters, ThresholdedRegressions
 from .learn.zeros import enforced, without_impossible
 from .measurement import Measurement, Measurements
+from .methods import EARLIER, FAMILIES, GIVEN, METHODS, STRUCTURE, Method, method_of, of_today
 from .models.base import Model
-from .papers.collective import CollectiveField
-from .papers.maximal_monomials import MaximalMonomials
-from .papers.naive import NaiveField
-from .papers.two_stage import TwoStageNetwork
-from .papers.uniform import UniformNetwork
 from .privacy.budget import Budget
 from .privacy.curator import Curator
 from .privacy.unit import PrivacyUnit
 
-STRUCTURE = "structure"
-FAMILIES = {
-    "network": "a Bayesian network",
-    "field": "a Markov random field",
-    "spin": "a Markov random field of columns with two levels",
-    STRUCTURE: "a graph alone: which columns interact; see `discreet structure`",
-}
-_GIVEN = ("graph", "cliques")  # the structure, which is no option among others
-_MACHINE = ("memory_limit",)  # what a machine can bear is no part of what was done
 _LARGEST_NUMBER = 10**7  # of an option in a file: more steps or edges than that are a trap
 _FEW_COLUMNS = 40  # with so many a searched network still compares families with two parents
-
-
-@dataclass(frozen=True)
-class Method:
-    """One way to learn a family. What it can be told is read off the fields of its class.
-
-    ``positive``: options that must be given as a positive number, with the reason.
-    """
-
-    family: str
-    name: str
-    learner: type[Learner[Any]]
-    summary: str
-    positive: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def needs(self) -> str:
-        """The public structure that it is given: ``"graph"``, ``"cliques"``, or nothing."""
-        return next((f.name for f in self._fields if f.name in _GIVEN), "")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options besides the structure, with their defaults; None where one must be given."""
-        own = (f for f in self._fields if f.name not in (*_GIVEN, *_MACHINE))
-        return {f.name: None if _must_be_given(f) else f.default for f in own}
-
-    @property
-    def demands(self) -> tuple[str, ...]:
-        """Options that must be given."""
-        own = (f.name for f in self._fields if f.name in self.options and _must_be_given(f))
-        return tuple(dict.fromkeys((*own, *self.positive)))
-
-    @property
-    def _fields(self) -> tuple[dataclasses.Field[Any], ...]:
-        return dataclasses.fields(self.learner)  # type: ignore[arg-type]
-
-
-def _must_be_given(one: dataclasses.Field[Any]) -> bool:
-    return one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
-
-
-_NO_FIELD = {"min_weight": "without a public lower bound on the weight of an interaction, what it finds is no field"}
-
-# The first method of a family is its default for a structure that is given, or where none is needed.
-METHODS = (
-    Method("network", "optimal", OptimalNetwork, "noisy families with optimal shares, made consistent"),
-    Method("network", "searched", SearchedNetwork, "a graph found privately, then its tables"),
-    Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published"),
-    Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage, as published"),
-    Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise"),
-    Method("field", "searched", SearchedField, "cliques found privately, then their tables"),
-    Method("field", "pairwise", PairwiseField, "noisy two-way tables of all pairs, then likelihood"),
-    Method("field", "pairwise_regressions", PairwiseRegressions, "a private sparse regression for each pair of levels"),
-    Method("field", "collective", CollectiveField, "EM for collective graphical models, as published"),
-    Method("field", "naive", NaiveField, "maximum likelihood as if there were no noise"),
-    Method("spin", "moments", SpinField, "noisy means and correlations, then likelihood"),
-    Method("spin", "frank_wolfe", SpinRegressions, "a private sparse regression for each column"),
-    Method("spin", "maximal_monomials", MaximalMonomials, "the largest interactions, as published", _NO_FIELD),
-    Method(STRUCTURE, "auto", StructureLearner, "what suits the budget: stable edges, selected edges, or thresholded"),
-    Method(STRUCTURE, "stable_edges", StableEdges, "all edges at once, if no few records could change any"),
-    Method(STRUCTURE, "selected_edges", SelectedEdges, "pairs selected, measured, and kept if they stand out"),
-    Method(STRUCTURE, "thresholded", ThresholdedParameters, "the edges of a model of noisy moments"),
-    Method(STRUCTURE, "thresholded_regressions", ThresholdedRegressions, "the edges of a model of private regressions"),
-    Method(STRUCTURE, "stable_mode", StableMode, "what most blocks of the records find, as published"),
-)
-
-
-def method_of(family: str, name: str) -> Method:
-    """Look a method up; unknown names are errors that suggest the nearest."""
-    if family not in FAMILIES:
-        raise InputError(f"there is no family {family!r}{did_you_mean(family, FAMILIES)}")
-    own = {m.name: m for m in METHODS if m.family == family}
-    if name not in own:
-        raise InputError(f"the family {family!r} has no method {name!r}{did_you_mean(name, own)}")
-    return own[name]
-
-
-# -- words of earlier versions -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Earlier:
-    """What a family of earlier versions is called now."""
-
-    family: str
-    methods: Mapping[str, str]
-    implies: Mapping[str, Any] = field(default_factory=dict)
-    renamed: Mapping[str, str] = field(default_factory=dict)  # names of options, and words that were their values
-
-
-_SPINS = {"moments": "moments", "frank_wolfe": "frank_wolfe", "maximal_monomials": "maximal_monomials"}
-_PAIRS = {"max_edges": "max_terms", "all pairs": "all", "selected pairs": "selected"}
-_EARLIER = {
-    "ising": _Earlier("spin", _SPINS, {"order": 2}, _PAIRS),
-    "binary": _Earlier("spin", _SPINS, {"order": 3}),
-    "pairwise": _Earlier("field", {"moments": "pairwise", "frank_wolfe": "pairwise_regressions"}),
-}
-
-
-def _of_today(family: str, method: str | None, options: Mapping[str, Any]) -> tuple[str, str | None, dict[str, Any]]:
-    """The same in words of today; the first method of an earlier family was its default."""
-    old = _EARLIER.get(family)
-    if old is None:
-        return family, method, dict(options)
-    method = next(iter(old.methods.values())) if method is None else old.methods.get(method, method)
-    words = old.renamed
-    said = {words.get(k, k): words.get(v, v) if isinstance(v, str) else v for k, v in options.items()}
-    return old.family, method, {**old.implies, **said}
 
 
 # -- the specification -------------------------------------------------------------------------------------------------
@@ -191,7 +55,7 @@ class Spec:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        family, method, options = _of_today(_word(self.family, "family"), _method_word(self.method), self.options)
+        family, method, options = of_today(_word(self.family, "family"), _method_word(self.method), self.options)
         assert method is not None
         entry = method_of(family, method)
         known = [*entry.options, *([entry.needs] if entry.needs else [])]
@@ -218,7 +82,7 @@ class Spec:
     def learner(self) -> Learner[Any]:
         """The learner, ready to prepare and estimate."""
         learner = self.entry.learner
-        check_types(learner, {k: v for k, v in self.options.items() if k not in _GIVEN})
+        check_types(learner, {k: v for k, v in self.options.items() if k not in GIVEN})
         return learner(**self.options)
 
     def prepare(
@@ -290,15 +154,15 @@ class Spec:
         for key, value in options.items():
             if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
                 raise InputError(f"the option {key[:60]!r} of a specification is larger than {_LARGEST_NUMBER:,}")
-        if family in _EARLIER:  # one class had the options of all methods, and many were without effect
+        if family in EARLIER:  # one class had the options of all methods, and many were without effect
             idle = ("width",) if (family, method) == ("binary", "moments") else ()
-            family, today, options = _of_today(family, method, options)
+            family, today, options = of_today(family, method, options)
             known = method_of(family, str(today)).options
             return cls(family, str(today), {k: v for k, v in options.items() if k in known and k not in idle})
         return cls(family, method, options)
 
     def __str__(self) -> str:
-        shown = [f"{k}={v}" for k, v in self.options.items() if k not in _GIVEN]
+        shown = [f"{k}={v}" for k, v in self.options.items() if k not in GIVEN]
         return f"{FAMILIES[self.family]}, {self.entry.summary}" + (f" ({', '.join(shown)})" if shown else "")
 
 
@@ -384,7 +248,7 @@ def resolve(
             which = f": {' or '.join(map(repr, having))}" if having else ""
             raise InputError(f"the method {method!r} needs a family, which says what it is a method of{which}")
         family = "network" if structure is None or structure.is_directed else "field"
-    family, method, said = _of_today(_word(family, "family"), method, said)
+    family, method, said = of_today(_word(family, "family"), method, said)
     entry = method_of(family, method or _usual(family, structure, domain))
     if structure is not None:
         said = {entry.needs: _wanted(entry, structure, "graph" if cliques is None else "cliques"), **said}
@@ -434,7 +298,7 @@ def _said(options: Any) -> dict[str, Any]:
         return {}
     if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
         raise InputError(f"options are a table of names and values, as in max_parents = 1; got {shortened(options)}")
-    given = next((key for key in options if key in _GIVEN), None)
+    given = next((key for key in options if key in GIVEN), None)
     if given is not None:
         raise InputError(f"{given} is no option of a method: give it as {given} itself")
     return {key.replace("-", "_"): value for key, value in options.items()}

@@ -49,11 +49,11 @@ def test_other_families_and_budgets(capsys):
     assert run(["bounds", "--p", "20", "--k", "3", "--edge-weight", "0.5", "--rho", "0.1"]) == 0
     out = capsys.readouterr().out
     assert "20 columns of 3 levels" in out
-    assert "PairwiseLearner" in out
+    assert "PairwiseField" in out
     assert "pure" not in out.splitlines()[2]
     assert run(["bounds", "--p", "20", "--t", "3", "--edge-weight", "0.5", "--epsilon", "1", "--rho", "0.1"]) == 0
     out = capsys.readouterr().out
-    assert "BinaryMRFLearner" in out
+    assert "SpinField of order 3" in out
     assert "zCDP, ρ = 0.1" in out
     assert "pure, ε = 1" in out
     assert "(ε, δ) =" not in out

@@ -13,11 +13,12 @@ from command_desk import CANARIES, assert_discreet, contents
 from discreet.errors import FileFormatError
 from discreet.files import open_model
 from discreet.io.archive import read_archive, write_archive
+from discreet.methods import METHODS, STRUCTURE
 from discreet.models import BayesianNetwork, MarkovRandomField
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release
 from discreet.report.card import FIELDS
-from discreet.spec import METHODS, STRUCTURE, Spec
+from discreet.spec import Spec
 
 FIT = ("fit", "data.csv", "--schema", "schema.toml")
 ARROWS = "smoke -> city; age, smoke -> city"

@@ -10,9 +10,10 @@ from discreet import networks
 from discreet.errors import InputError
 from discreet.estimators import PrivateGraphicalModel
 from discreet.learn.option_words import OPTIONS
+from discreet.methods import FAMILIES, METHODS
 from discreet.release import Release
 from discreet.schema import save_schema
-from discreet.spec import FAMILIES, METHODS, Spec
+from discreet.spec import Spec
 
 
 def test_every_method_and_option_is_explained(discreet):

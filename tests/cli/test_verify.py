@@ -24,7 +24,7 @@ from discreet.privacy.curator import Curator
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
-from discreet.spec import Recipe, learn
+from discreet.spec import Spec
 
 DOMAIN = Domain(tuple(Attribute.categorical(name, 2) for name in "abcd"))
 ROW, REPLACED, PERSON = PrivacyUnit(), PrivacyUnit(relation="replace-one"), PrivacyUnit("person", max_rows=2)
@@ -37,7 +37,7 @@ def tables(cliques, **how):
 
 
 def recipe(family, method, **options):
-    return lambda curator: Release.of(learn(Recipe(family, method, options), curator))
+    return lambda curator: Release.of(Spec(family, method, options).learn(curator))
 
 
 RELEASES = {

@@ -4,19 +4,21 @@ from itertools import product
 
 import numpy as np
 import pytest
-from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from mrf_cases import BUDGETS, UNITS, sampled, table_of
 
 from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
 from discreet.domain import Domain
 from discreet.errors import InputError
 from discreet.learn.regressions import frank_wolfe
+from discreet.learn.regressions.spins import SpinRegressions
+from discreet.learn.spins.coefficients import sup_error
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.queries import gradients
 from discreet.privacy.queries.gradients import UNITS as PER_UNIT
 from discreet.privacy.queries.gradients import SpinGradients, SteepestVertex
+from discreet.privacy.requests import answered
 from discreet.privacy.unit import PrivacyUnit
 
 
@@ -106,9 +108,8 @@ def test_weights_are_the_papers_iterates():
     state = frank_wolfe.init(4, 5, 3.0)
     w = np.zeros((4, 5))
     for t in range(1, 8):
-        state, info = frank_wolfe.step(
-            curator, lambda v, s: SpinGradients(domain, singles(domain), v, s), state, PureDP(1)
-        )
+        problem = lambda v, s: SpinGradients(domain, singles(domain), v, s)  # noqa: E731
+        _, (state, info) = answered(curator, frank_wolfe.step(problem, state, PureDP(1)))
         vertex = 3.0 * info["moves"]
         assert (np.abs(info["moves"]).sum(axis=1) == 1).all()
         w = (1 - 2 / (t + 2)) * w + 2 / (t + 2) * vertex
@@ -119,7 +120,7 @@ def test_weights_are_the_papers_iterates():
 def test_exact_frank_wolfe_minimises_the_loss():
     model = generators.ising(6, generators.chain(6), weight=0.4)
     table = sampled(model, 20_000, 2)
-    found = IsingLearner(method="frank_wolfe", width=1.2, steps=300).fit(ExactCurator(table))
+    found = SpinRegressions(width=1.2, steps=300).fit(ExactCurator(table))
     assert sup_error(found, model) < 0.06
     assert found.card["origin"] == "exact"
 
@@ -130,26 +131,32 @@ def test_exact_frank_wolfe_minimises_the_loss():
 def test_private_fit(variant, relation):
     model = generators.ising(8, generators.chain(8), weight=0.4)
     curator = Curator(sampled(model, 20_000, 2), UNITS[relation], ZCDP(0.5))
-    found = IsingLearner(method="frank_wolfe", variant=variant, width=1.0).fit(curator)
+    found = SpinRegressions(variant=variant, width=1.0).fit(curator)
     assert sup_error(found, model) < (0.2 if variant == "tight" else 0.4)
     assert found.card["frank_wolfe_steps"] >= 7 and curator.spent <= curator.budget
 
 
 def test_structure_by_an_edge_bound():
     model = generators.ising(8, generators.matching(8), weight=0.6)
-    learner = IsingLearner(method="frank_wolfe", width=1.0, max_edges=4)
+    learner = SpinRegressions(width=1.0, max_terms=4)
     found = learner.fit(Curator(sampled(model, 20_000, 2), None, ZCDP(0.5)))
     assert found.edges == model.edges
 
 
 def test_plan_and_refusals():
     domain = domain_of(5)
-    plan = IsingLearner(method="frank_wolfe").plan(domain, PrivacyUnit(), ZCDP(0.1), 1e4)
+    plan = SpinRegressions().plan(domain, PrivacyUnit(), ZCDP(0.1), 1e4)
     assert sum(t.share for t in plan.tables) == pytest.approx(1) and "steps" in str(plan)
+    assert [step.name for step in plan.steps] == ["number of records", "some steps, a vertex for each of 5 regressions"]
+    known = SpinRegressions().plan(domain, PrivacyUnit(), ZCDP(0.1), public_size=10_000)
+    assert [t.share for t in known.tables] == [1] and known.steps[0].name[0].isdigit() and known.given
+    given = SpinRegressions(steps=5).plan(domain, PrivacyUnit(), ZCDP(0.1))
+    assert [step.name for step in given.steps] == ["5 steps, a vertex for each of 5 regressions"]
+    assert [t.share for t in given.tables] == [1]
     with pytest.raises(InputError, match="variant"):
-        IsingLearner(variant="fast")
+        SpinRegressions(variant="fast")
     with pytest.raises(InputError, match="steps"):
-        IsingLearner(steps=0)
+        SpinRegressions(steps=0)
     with pytest.raises(InputError, match="radius"):
         frank_wolfe.init(2, 2, 0.0)
 
@@ -164,8 +171,8 @@ def transcript(variant, steps):
 
     def algorithm(curator):
         problem = lambda v, s: SpinGradients(TWO, singles(TWO), v, s)  # noqa: E731
-        state = frank_wolfe.run(curator, problem, frank_wolfe.init(2, 3, 2.0), steps, curator.budget, variant)
-        return state.v
+        start = frank_wolfe.init(2, 3, 2.0)
+        return answered(curator, frank_wolfe.descend(problem, start, steps, curator.budget, variant))[1].v
 
     return algorithm
 
@@ -212,20 +219,20 @@ THREE = domain_of(3)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
 def test_audit(unit, budget, variant):
-    learner = IsingLearner(method="frank_wolfe", variant=variant, width=1.0)
+    learner = SpinRegressions(variant=variant, width=1.0)
     assert not failures(audit_replay(learner.fit, THREE, UNITS[unit], BUDGETS[budget], count=15))
 
 
 def test_audit_catches_an_understated_sensitivity(monkeypatch):
     honest = SteepestVertex.linfs
     monkeypatch.setattr(SteepestVertex, "linfs", lambda self, unit: tuple(x // 2 for x in honest(self, unit)))
-    learner = IsingLearner(method="frank_wolfe", width=1.0)
+    learner = SpinRegressions(width=1.0)
     assert failures(audit_replay(learner.fit, THREE, UNITS["add-remove"], BUDGETS["zcdp"], count=10))
 
 
 def test_audit_catches_steps_from_the_exact_number_of_rows():
     def careless(curator):
         n = int(curator._rows.count([()])[0])
-        return IsingLearner(method="frank_wolfe", width=1.0, steps=n + 1).fit(curator)
+        return SpinRegressions(width=1.0, steps=n + 1).fit(curator)
 
     assert failures(audit_replay(careless, THREE, UNITS["add-remove"], BUDGETS["zcdp"], count=10))

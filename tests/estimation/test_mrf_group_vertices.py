@@ -9,14 +9,16 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
 from discreet.domain import Domain
 from discreet.errors import CostError, InputError
-from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.fields.pairwise import PairwiseField
 from discreet.learn.regressions.frank_wolfe import init, step
+from discreet.learn.regressions.pairwise import PairwiseRegressions
 from discreet.measurement import Measurements
 from discreet.models import generators
 from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.queries import gradients, group_vertices
 from discreet.privacy.queries.group_vertices import GroupedLevelGradients, SteepestGroup
+from discreet.privacy.requests import answered
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release.uncertainty import noise_intervals
 
@@ -90,7 +92,8 @@ TINY = Domain.of({"a": 3, "b": 2})
 def transcript(curator, variant="tight"):
     regressions, features = GroupedLevelGradients.shape_for(curator.domain)
     problem = lambda v, scale: GroupedLevelGradients(curator.domain, v, scale)  # noqa: E731
-    return step(curator, problem, init(regressions, features, 1.0), curator.budget, variant)[0].v
+    asking = step(problem, init(regressions, features, 1.0), curator.budget, variant)
+    return answered(curator, asking)[1][0].v
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
@@ -125,20 +128,20 @@ def test_the_joint_sensitivity_of_coordinates_would_be_caught(monkeypatch):
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
 def test_audit(unit, budget, variant):
-    learner = PairwiseLearner(method="frank_wolfe", variant=variant, vertices="group", width=1.0, steps=3)
+    learner = PairwiseRegressions(variant=variant, vertices="group", width=1.0, steps=3)
     assert not failures(audit_replay(learner.fit, MIXED, UNITS[unit], BUDGETS[budget], count=6))
 
 
 def test_audit_catches_an_understated_sensitivity(monkeypatch):
     honest = SteepestGroup.linfs
     monkeypatch.setattr(SteepestGroup, "linfs", lambda self, unit: tuple(x // 2 for x in honest(self, unit)))
-    learner = PairwiseLearner(method="frank_wolfe", vertices="group", width=1.0, steps=2)
+    learner = PairwiseRegressions(vertices="group", width=1.0, steps=2)
     assert failures(audit_replay(learner.fit, MIXED, UNITS["replace-one"], BUDGETS["zcdp"], count=20))
 
 
 def test_groups_recover_weights():
     model = generators.pairwise(4, generators.chain(4), levels=[2, 3, 3, 2], weight=0.5, field=0.2, random_state=1)
-    learner = PairwiseLearner(method="frank_wolfe", vertices="group", width=1.0, steps=300)
+    learner = PairwiseRegressions(vertices="group", width=1.0, steps=300)
     found = learner.fit(ExactCurator(sampled(model, 40_000, 1)))
     names = model.domain.names
     error = max(np.abs(found.weights(a, b) - model.weights(a, b)).max() for a in names for b in names if a < b)
@@ -149,16 +152,20 @@ def test_groups_recover_weights():
 def test_refusals_and_plan():
     wide = Domain.of({"a": 13, "b": 2})
     with pytest.raises(CostError, match="13"):
-        PairwiseLearner(method="frank_wolfe", vertices="group").plan(wide, UNITS["add-remove"], ZCDP(1))
+        PairwiseRegressions(vertices="group").plan(wide, UNITS["add-remove"], ZCDP(1))
     with pytest.raises(InputError, match="vertices"):
-        PairwiseLearner(vertices="corners")
-    plan = PairwiseLearner(method="frank_wolfe", vertices="group").plan(MIXED, UNITS["add-remove"], ZCDP(1))
-    assert "group vertices" in str(plan.tables[0].label)
+        PairwiseRegressions(vertices="corners")
+    plan = PairwiseRegressions(vertices="group").plan(MIXED, UNITS["add-remove"], ZCDP(1))
+    assert plan.tables[0].label == "number of records" and "group vertices" in plan.tables[1].label
+    given = PairwiseRegressions(vertices="group", steps=3).plan(MIXED, UNITS["add-remove"], ZCDP(1))
+    assert [t.share for t in given.tables] == [1] and "3 steps" in given.tables[0].label
+    public = PairwiseRegressions().plan(MIXED, UNITS["add-remove"], ZCDP(1), public_size=5000)
+    assert [t.share for t in public.tables] == [1]
 
 
 def test_measure_and_estimate_are_fit(tmp_path):
     model = generators.pairwise(4, generators.chain(4), levels=[2, 3, 2, 4], weight=0.6, random_state=1)
-    learner = PairwiseLearner()
+    learner = PairwiseField()
     measured = learner.measure(Curator(sampled(model, 5000, 1), None, ZCDP(0.5)))
     measured.save(tmp_path / "tables.zip")
     again = learner.estimate(Measurements.load(tmp_path / "tables.zip"))
@@ -167,5 +174,3 @@ def test_measure_and_estimate_are_fit(tmp_path):
     assert all(np.allclose(found.weights(*e), again.weights(*e)) for e in found.edges)
     intervals = noise_intervals(learner.estimate, measured, found, draws=3, random_state=0)
     assert intervals.marginal("x0").lower.shape == (2,)
-    with pytest.raises(InputError, match="frank_wolfe"):
-        PairwiseLearner(method="frank_wolfe").measure(Curator(sampled(model, 10, 1), None, ZCDP(0.5)))

@@ -2,33 +2,33 @@
 
 import numpy as np
 import pytest
-from discreet.learn.spins.ising_fit import bethe_couplings, fit_support, project_width, significant_pairs
-from discreet.learn.spins.ising_learner import IsingLearner, sup_error
 from mrf_cases import BUDGETS, UNITS, sampled, table_of
 
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import InputError, NotAReleaseError
 from discreet.inference.spins import SpinChains, colour_classes
-from discreet.learn.spins import ising_fit
-from discreet.learn.spins import measuring as spin_measuring
+from discreet.learn.spins import likelihood
+from discreet.learn.spins.coefficients import sup_error, within_width
 from discreet.learn.spins.enumeration import ParityFamily, walsh_hadamard
-from discreet.learn.spins.moments import SpinMoments
+from discreet.learn.spins.field import SpinField
+from discreet.learn.spins.likelihood import fit_terms
+from discreet.learn.spins.measuring import EITHER, all_sums
+from discreet.learn.spins.moments import Moments
+from discreet.learn.spins.pairs import bethe_couplings
+from discreet.learn.spins.support import explained, significant
 from discreet.models import IsingModel, generators
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.queries.parities import all_monomials
 
 
 def moments_of(model, variance=1e-12, records=1e12):
-    """Exact moments, by the engine."""
-    p = len(model.A)
-    single, double = np.zeros(p), np.eye(p)
-    sign = np.array([-1.0, 1.0])
-    for i, a in enumerate(model.domain.names):
-        single[i] = model.marginal([a]).probabilities @ sign
-        for j, b in enumerate(model.domain.names[:i]):
-            double[i, j] = double[j, i] = sign @ model.marginal([a, b]).probabilities @ sign
-    return SpinMoments(single, double, np.full(p, variance), np.full((p, p), variance), records)
+    """Exact moments of single columns and pairs, by the engine."""
+    sign, monomials = np.array([-1.0, 1.0]), all_monomials(model.domain, 2)
+    tables = (model.marginal(list(I)).probabilities for I in monomials)
+    mean = np.array([t @ sign if t.ndim == 1 else sign @ t @ sign for t in tables])
+    return Moments(model.domain, monomials, mean, np.full(len(mean), variance), records)
 
 
 def test_walsh_hadamard_is_the_matrix():
@@ -58,17 +58,25 @@ def test_three_ways_to_the_same_maximum(monkeypatch):
     square = generators.grid(3, 3)
     model = generators.ising(9, square, weight=(0.2, 0.5), field=(0, 0.3), signs="random", random_state=3)
     moments = moments_of(model)
-    pairs = [(int(i), int(j)) for i, j in zip(*np.nonzero(np.triu(model.A)), strict=True)]
-    by_enumeration = fit_support(model.domain, moments, pairs)
-    monkeypatch.setattr(ising_fit, "MOST_COLUMNS", 4)
-    on_tree = fit_support(model.domain, moments, pairs)
-    monkeypatch.setattr(ising_fit, "TREE_CELLS", 1)
-    by_sampling = fit_support(model.domain, moments, pairs)
+    there = moments.only(model.edges)
+    by_enumeration = fit_terms(there)
+    monkeypatch.setattr(likelihood, "MOST_COLUMNS", 4)
+    on_tree = fit_terms(there)
+    monkeypatch.setattr(likelihood, "PAIR_TREE_CELLS", 1)
+    by_sampling = fit_terms(there)
     for word, fit in (("enumeration", by_enumeration), ("junction", on_tree), ("Gibbs", by_sampling)):
         assert word in fit.how
+    truth = [*model.theta, *model.edge_strength().values()]
     for fit, tolerance in ((by_enumeration, 1e-6), (on_tree, 1e-4), (by_sampling, 0.02)):
-        assert np.abs(fit.A - model.A).max() < tolerance
-        assert np.abs(fit.theta - model.theta).max() < tolerance
+        assert np.abs(fit.c - truth).max() < tolerance
+
+
+def test_what_was_left_out_comes_back_while_sums_contradict_the_fit():
+    """From nothing at all: no correlation is then unexplained, and hardly a false coupling is there."""
+    model = generators.ising(8, generators.chain(8), weight=0.8, field=0.1)
+    fit = explained(moments_of(model, 1e-6, 1e6), [])
+    assert set(model.edges) <= set(fit.moments.joint) and len(fit.moments.joint) <= 12
+    assert max(abs(fit.coefficients[e] - 0.8) for e in model.edges) < 0.02
 
 
 def test_bethe_couplings_are_exact_on_a_tree():
@@ -84,8 +92,8 @@ def test_chains_have_the_moments_of_the_model():
     chains.moments(model.A, model.theta, 50)
     single, double = chains.moments(model.A, model.theta, 200)
     off = ~np.eye(8, dtype=bool)
-    assert np.abs(single - exact.single).max() < 0.005
-    assert np.abs(double - exact.double)[off].max() < 0.005
+    assert np.abs(single - exact.matrices.single).max() < 0.005
+    assert np.abs(double - exact.matrices.double)[off].max() < 0.005
     for block in colour_classes(model.A):
         assert not model.A[np.ix_(block, block)].any()
 
@@ -93,22 +101,23 @@ def test_chains_have_the_moments_of_the_model():
 @pytest.mark.chance
 def test_dense_models_keep_all_couplings_and_sparse_ones_do_not():
     dense = generators.ising(8, generators.dense(8), weight=0.1, signs="random", random_state=1)
-    pairs, is_dense = significant_pairs(dense.domain, moments_of(dense, 1e-6, 1e6))
+    pairs, is_dense = significant(moments_of(dense, 1e-6, 1e6))
     assert is_dense and len(pairs) == 28
     sparse = generators.ising(8, generators.chain(8), weight=0.4)
-    pairs, is_dense = significant_pairs(sparse.domain, moments_of(sparse, 1e-6, 1e6))
-    assert not is_dense and pairs == generators.chain(8)
-    few, _ = significant_pairs(sparse.domain, moments_of(sparse, 1e-6, 1e6), most=3)
-    assert len(few) == 3 and set(few) <= set(generators.chain(8))
+    pairs, is_dense = significant(moments_of(sparse, 1e-6, 1e6))
+    assert not is_dense and tuple(pairs) == sparse.edges
+    few, _ = significant(moments_of(sparse, 1e-6, 1e6), most=3)
+    assert len(few) == 3 and set(few) <= set(sparse.edges)
 
 
 def test_width_projection():
-    A = np.array([[0, 2.0, 1.0], [2.0, 0, 0], [1.0, 0, 0]])
-    theta = np.array([1.0, 0.5, -0.2])
-    B, t = project_width(A, theta, 2.0)
-    assert np.array_equal(B, B.T)
-    assert (np.abs(B).sum(axis=1) + np.abs(t)).max() <= 2.0 + 1e-12
-    assert np.array_equal(project_width(A, theta, 10.0)[0], A)
+    h = {("a",): 1.0, ("b",): 0.5, ("c",): -0.2, ("a", "b"): 2.0, ("a", "c"): 1.0, ("a", "b", "c"): -0.5}
+    found = within_width(h, 2.0)
+    for name in "abc":
+        assert sum(abs(v) for I, v in found.items() if name in I) <= 2.0 + 1e-12
+    assert found["a",] == pytest.approx(1.0 * 2 / 4.5)  # by the width at its own column
+    assert found["c",] == -0.2  # where there was room
+    assert within_width(h, 10.0) == h == within_width(h, None)
 
 
 @pytest.mark.chance
@@ -117,7 +126,7 @@ def test_accuracy_and_recovery(relation):
     model = generators.ising(16, generators.regular(16, 3, random_state=4), weight=0.35, field=0.1)
     table = sampled(model, 30_000, 4)
     curator = Curator(table, UNITS[relation], ZCDP(0.1), public_size=30_000 if relation == "replace-one" else None)
-    found = IsingLearner(width=2.0).fit(curator)
+    found = SpinField(width=2.0).fit(curator)
     assert sup_error(found, model) < 0.06
     assert np.abs(found.theta - model.theta).max() < 0.06
     assert found.edges == model.edges
@@ -129,29 +138,45 @@ def test_accuracy_and_recovery(relation):
 def test_selected_pairs_find_a_sparse_graph(monkeypatch):
     model = generators.ising(24, generators.matching(24), weight=0.7)
     table = sampled(model, 4000, 5)
-    found = IsingLearner(strategy="selected pairs").fit(Curator(table, None, ZCDP(0.5)))
-    assert found.card["strategy"] == "selected pairs"
+    found = SpinField(strategy="selected").fit(Curator(table, None, ZCDP(0.5)))
+    assert found.card["strategy"] == "selected"
     assert found.edges == model.edges
     assert sup_error(found, model) < 0.25
 
 
 def test_strategy_follows_the_noise_and_the_plan_says_so():
     domain = generators.ising(64, generators.matching(64)).domain
-    learner, unit = IsingLearner(), UNITS["add-remove"]
-    many = learner.plan(domain, unit, ZCDP(0.1), 1e5)
-    few = learner.plan(domain, unit, ZCDP(0.1), 1e3)
-    assert "all pairs" in many.method and "selected pairs" in few.method
-    for plan in (many, few):
+    learner, unit = SpinField(), UNITS["add-remove"]
+    many = learner.plan(domain, unit, ZCDP(0.1), public_size=100_000)
+    few = learner.plan(domain, unit, ZCDP(0.1), public_size=1000)
+    assert [t.label for t in many.tables] == ["means and all pair sums", "those that stand out, again"]
+    assert [t.label for t in few.tables] == ["means", "selection of 4 partners a column", "means and chosen pair sums"]
+    open_yet = learner.plan(domain, unit, ZCDP(0.1), 1e3)
+    assert [t.label for t in open_yet.tables] == ["number of records", EITHER]
+    assert "selected pairs" in open_yet.notes[0]
+    said = SpinField(strategy="all").plan(domain, unit, ZCDP(0.1))
+    assert [t.label for t in said.tables] == ["number of records", *(t.label for t in many.tables)]
+    for plan in (many, few, open_yet, said):
         assert sum(t.share for t in plan.tables) == pytest.approx(1)
-        assert "number of records" in str(plan)
-    assert many.tables[1].cells == 64 * 65 // 2
-    everything = spin_measuring.pair_sums(domain).row_sensitivity("add-remove")[0]
-    assert many.tables[1].noise.scale == pytest.approx((everything.l2_squared / (2 * 0.1 * 0.98 / 2)) ** 0.5)
+    assert many.tables[0].cells == 64 * 65 // 2
+    everything = all_sums(domain, 2).row_sensitivity("add-remove")[0]
+    assert many.tables[0].noise.scale == pytest.approx((everything.l2_squared / (2 * 0.1 / 2)) ** 0.5)
+
+
+@pytest.mark.parametrize("rows", [3000, 300_000])
+def test_a_step_that_chooses_on_the_way_stays_within_its_share(rows):
+    """Which of the two ways is taken shows in the records, under the one step that the plan has."""
+    model = generators.ising(24, generators.matching(24), weight=0.7)
+    curator = Curator(sampled(model, rows, 5), None, ZCDP(0.02))
+    found = SpinField().fit(curator)
+    assert found.card["strategy"] == ("selected" if rows == 3000 else "all")
+    assert list(dict.fromkeys(step["step"] for step in curator.steps)) == ["number of records", EITHER]
+    assert curator.spent <= curator.budget
 
 
 def test_exact_fits_cannot_be_saved(tmp_path):
     model = generators.ising(5, generators.chain(5), weight=0.4)
-    found = IsingLearner().fit(ExactCurator(sampled(model, 2000, 1)))
+    found = SpinField().fit(ExactCurator(sampled(model, 2000, 1)))
     assert found.card["origin"] == "exact"
     with pytest.raises(NotAReleaseError):
         found.save(tmp_path / "model.zip")
@@ -162,20 +187,22 @@ def test_exact_fits_cannot_be_saved(tmp_path):
 def test_hardly_any_rows_or_columns(rows, p):
     domain = Domain.of({f"x{i}": 2 for i in range(p)})
     table = table_of(np.ones((rows, p), dtype=int), domain)
-    found = IsingLearner().fit(Curator(table, None, ZCDP(0.1)))
+    found = SpinField().fit(Curator(table, None, ZCDP(0.1)))
     assert isinstance(found, IsingModel) and np.isfinite(found.A).all()
 
 
 def test_refusals():
-    with pytest.raises(InputError, match="method"):
-        IsingLearner(method="magic")
+    with pytest.raises(InputError, match="strategy"):
+        SpinField(strategy="magic")
+    with pytest.raises(InputError, match="for order 2; for order 3 use 'all'"):
+        SpinField(3, strategy="selected")
     with pytest.raises(InputError, match="width"):
-        IsingLearner(width=0)
-    with pytest.raises(InputError, match="max_edges"):
-        IsingLearner(max_edges=-1)
+        SpinField(width=0)
+    with pytest.raises(InputError, match="max_terms"):
+        SpinField(max_terms=-1)
     domain = Domain.of({"a": 2, "b": 3})
     with pytest.raises(InputError, match="'b' has 3"):
-        IsingLearner().fit(Curator(table_of(np.zeros((3, 2), dtype=int), domain), None, ZCDP(0.1)))
+        SpinField().fit(Curator(table_of(np.zeros((3, 2), dtype=int), domain), None, ZCDP(0.1)))
 
 
 # -- audits ----------------------------------------------------------------------------------------------------------
@@ -187,14 +214,14 @@ NINE = Domain.of({f"x{i}": 2 for i in range(9)})
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
 def test_audit(unit, budget):
-    learner = IsingLearner(width=2.0, max_edges=2)
+    learner = SpinField(width=2.0, max_terms=2)
     assert not failures(audit_replay(learner.fit, THREE, UNITS[unit], BUDGETS[budget], count=40))
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
 def test_audit_selected_pairs(unit, budget):
-    learner = IsingLearner(strategy="selected pairs")
+    learner = SpinField(strategy="selected")
     assert not failures(audit_replay(learner.fit, NINE, UNITS[unit], BUDGETS[budget], count=12))
 
 
@@ -203,12 +230,12 @@ def test_audit_catches_a_sensitivity_that_is_too_small(monkeypatch):
     from discreet.privacy.unit import Sensitivity
 
     monkeypatch.setattr(ParitySums, "row_sensitivity", lambda self, relation: (Sensitivity(1, 1, 1, 1),))
-    assert failures(audit_replay(IsingLearner().fit, THREE, UNITS["add-remove"], BUDGETS["zcdp"], count=10))
+    assert failures(audit_replay(SpinField().fit, THREE, UNITS["add-remove"], BUDGETS["zcdp"], count=10))
 
 
 def test_audit_catches_a_look_at_the_rows():
     def peeking(curator):
-        model = IsingLearner().fit(curator)
+        model = SpinField().fit(curator)
         return model.with_card({**model.card, "rows": int(curator._rows.count([()])[0])})
 
     assert failures(audit_replay(peeking, THREE, UNITS["add-remove"], BUDGETS["zcdp"], count=10))

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from discreet.learn.regressions.binary import averaged_derivatives, features_of, maximal_first
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
 from mrf_cases import BUDGETS, UNITS, sampled, table_of
 
 from discreet.audit import audit_replay, failures
@@ -11,9 +9,12 @@ from discreet.domain import Domain
 from discreet.errors import CostError, InputError
 from discreet.learn.query_release.workload import Parities
 from discreet.learn.regressions.frank_wolfe import State
+from discreet.learn.regressions.spins import SpinRegressions, features_of
+from discreet.learn.spins.field import SpinField
 from discreet.measurement import Measurements
 from discreet.models import generators
 from discreet.models.polynomial import Polynomial
+from discreet.papers.maximal_monomials import MaximalMonomials, averaged_derivatives, maximal_first
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.queries.residuals import SignedResiduals
@@ -55,10 +56,10 @@ def test_maximal_monomials_come_first():
 
 def test_without_noise_algorithm_5_finds_the_maximal_monomials():
     model = generators.binary(6, [(0, 1, 2), (2, 3), (4, 5), (0, 1)], weight=0.4, random_state=1)
-    learner = BinaryMRFLearner(3, method="maximal_monomials", width=model.width, steps=150)
+    learner = MaximalMonomials(3, width=model.width, steps=150)
     found = learner.fit(ExactCurator(sampled(model, 30_000, 1)))
     assert max(abs(found.coefficients[I] - model.coefficients[I]) for I in model.maximal_monomials) < 0.1
-    field = BinaryMRFLearner(3, method="maximal_monomials", width=model.width, steps=150, min_weight=0.3)
+    field = MaximalMonomials(3, width=model.width, steps=150, min_weight=0.3)
     assert set(field.fit(ExactCurator(sampled(model, 30_000, 1))).maximal_monomials) == set(model.maximal_monomials)
 
 
@@ -67,11 +68,37 @@ def test_without_noise_algorithm_5_finds_the_maximal_monomials():
 def test_algorithm_5_with_noise(release, halves):
     model = generators.binary(6, [(0, 1, 2), (3, 4, 5)], weight=0.5, random_state=1)
     curator = Curator(sampled(model, 20_000, 1), None, ZCDP(1))
-    learner = BinaryMRFLearner(3, method="maximal_monomials", width=1.0, release=release, halves=halves, steps=40)
+    learner = MaximalMonomials(3, width=1.0, release=release, halves=halves, steps=40)
     found = learner.fit(curator)
     assert max(abs(found.coefficients[I] - model.coefficients[I]) for I in model.maximal_monomials) < 0.25
     assert curator.spent <= curator.budget and release in found.card["method"]
     assert learner.plan(model.domain, UNITS["add-remove"], ZCDP(1)).tables
+
+
+def test_algorithm_5_says_what_it_will_ask_and_asks_that():
+    """The plan is what runs: a count only where one is needed, halves each with the whole budget, a public number of
+    records that is not that of a half."""
+    unit, budget = UNITS["add-remove"], ZCDP(1)
+    table = table_of(np.random.default_rng(0).integers(0, 2, (200, 3)), BINARY)
+    for learner, public, shares in [
+        (MaximalMonomials(2, steps=2), None, [0.02, 0.49, 0.49]),
+        (MaximalMonomials(2), None, [0.02, 0.49, 0.49]),
+        (MaximalMonomials(2, steps=2), 200, [0.5, 0.5]),
+        (MaximalMonomials(2), 200, [0.5, 0.5]),
+        (MaximalMonomials(2, halves=True, steps=2), 200, [1, 0.02, 0.98]),
+        (MaximalMonomials(2, halves=True), 200, [0.02, 0.98, 0.02, 0.98]),
+        (MaximalMonomials(1, steps=2), None, [1]),
+    ]:
+        plan = learner.plan(BINARY, unit, budget, public_size=public)
+        assert [t.share for t in plan.tables] == pytest.approx(shares), learner
+        counts = [t.label for t in plan.tables].count("number of records")
+        curator = Curator(table, unit, budget, public_size=public)
+        learner.fit(curator)
+        assert sum(step.get("parts") == ["number of records"] for step in curator.steps) == counts
+        named = [step["step"] for step in curator.steps if "step" in step]
+        assert list(dict.fromkeys(named)) == [step.name for step in plan.steps]
+    with pytest.raises(InputError, match="random_state is for release='perturbed_leader'"):
+        MaximalMonomials(2, random_state=1)
 
 
 # The perturbed leader is audited alone, with all budgets, in test_query_release.
@@ -82,14 +109,14 @@ AUDITED = [(r, b) for r in RELEASES for b in BUDGETS if r != "perturbed_leader" 
 @pytest.mark.parametrize(("release", "budget"), AUDITED)
 @pytest.mark.parametrize("unit", UNITS)
 def test_algorithm_5_audit(unit, release, budget, halves):
-    learner = BinaryMRFLearner(2, method="maximal_monomials", width=1.0, steps=2, release=release, halves=halves)
+    learner = MaximalMonomials(2, width=1.0, steps=2, release=release, halves=halves)
     assert not failures(audit_replay(learner.fit, BINARY, UNITS[unit], BUDGETS[budget], count=4))
 
 
 def test_algorithm_5_audit_catches_an_understated_score(monkeypatch):
     honest = SignedResiduals.linf
     monkeypatch.setattr(SignedResiduals, "linf", lambda self, unit: max(honest(self, unit) // 2, 1))
-    learner = BinaryMRFLearner(2, method="maximal_monomials", steps=1, release="perturbed_leader")
+    learner = MaximalMonomials(2, steps=1, release="perturbed_leader")
     assert failures(audit_replay(learner.fit, BINARY, UNITS["replace-one"], BUDGETS["zcdp"], count=12))
 
 
@@ -98,7 +125,7 @@ def test_algorithm_5_audit_catches_the_budget_spent_twice(monkeypatch):
     from discreet.privacy.budget import ZCDP as Concentrated
 
     monkeypatch.setattr(Concentrated, "split", lambda self, weights: [self for _ in weights])
-    learner = BinaryMRFLearner(2, method="maximal_monomials", steps=1)
+    learner = MaximalMonomials(2, steps=1)
     findings = failures(audit_replay(learner.fit, BINARY, UNITS["add-remove"], BUDGETS["zcdp"], count=4))
     assert findings  # the accountant refuses, so the algorithm never returns
 
@@ -108,7 +135,7 @@ def test_algorithm_5_audit_catches_the_budget_spent_twice(monkeypatch):
 
 def test_measure_save_estimate(tmp_path):
     model = generators.binary(7, [(0, 1, 2), (3, 4), (5,)], weight=0.5, random_state=1)
-    learner = BinaryMRFLearner(3)
+    learner = SpinField(3)
     curator = Curator(sampled(model, 20_000, 1), None, ZCDP(0.5))
     measured = learner.measure(curator)
     assert curator.remaining is None
@@ -126,10 +153,10 @@ def test_measure_save_estimate(tmp_path):
 
 def test_measurements_of_something_else_are_refused():
     curator = Curator(table_of(np.zeros((4, 3), dtype=int), BINARY), None, ZCDP(1))
-    with pytest.raises(InputError, match="no parities"):
-        BinaryMRFLearner(2).estimate(Measurements([curator.size(ZCDP(0.1))]))
+    with pytest.raises(InputError, match="sums of parities"):
+        SpinField(2).estimate(Measurements([curator.size(ZCDP(0.1))]))
     with pytest.raises(InputError, match="use fit"):
-        BinaryMRFLearner(2, method="frank_wolfe").measure(curator)
+        SpinRegressions(2).estimate(Measurements([curator.size(ZCDP(0.1))]))
 
 
 # -- more than 20 columns ----------------------------------------------------------------------------------------------
@@ -145,7 +172,7 @@ def field_of(p, seed, chords=()):
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_many_columns_on_a_tree(relation):
     model = field_of(24, 1)
-    found = BinaryMRFLearner(3).fit(Curator(sampled(model, 30_000, 1), UNITS[relation], ZCDP(0.5)))
+    found = SpinField(3).fit(Curator(sampled(model, 30_000, 1), UNITS[relation], ZCDP(0.5)))
     assert "junction tree" in found.card["estimation"]
     assert {I for I in model.coefficients if len(I) > 1} <= set(found.coefficients)
     gaps = [abs(found.coefficients[I] - model.coefficients[I]) for I in {*found.coefficients, *model.coefficients}]
@@ -153,11 +180,11 @@ def test_many_columns_on_a_tree(relation):
 
 
 def test_many_columns_on_chains(monkeypatch):
-    from discreet.learn.spins import parity_moments
+    from discreet.learn.spins import likelihood
 
-    monkeypatch.setattr(parity_moments, "TREE_CELLS", 1)
+    monkeypatch.setattr(likelihood, "TREE_CELLS", 1)
     model = field_of(22, 2)
-    found = BinaryMRFLearner(3).fit(Curator(sampled(model, 30_000, 1), None, ZCDP(0.5)))
+    found = SpinField(3).fit(Curator(sampled(model, 30_000, 1), None, ZCDP(0.5)))
     assert "approximate" in found.card["estimation"]
     assert {I for I in model.coefficients if len(I) > 1} <= set(found.coefficients)
     gaps = [abs(found.coefficients[I] - model.coefficients[I]) for I in {*found.coefficients, *model.coefficients}]
@@ -167,9 +194,7 @@ def test_many_columns_on_chains(monkeypatch):
 def test_too_many_parities_are_refused_before_anything_is_spent():
     wide = Domain.of({f"x{i}": 2 for i in range(70)})
     with pytest.raises(CostError, match="frank_wolfe"):
-        BinaryMRFLearner(3, method="moments").plan(wide, UNITS["add-remove"], ZCDP(0.1))
-    assert "frank_wolfe" in BinaryMRFLearner(3).plan(wide, UNITS["add-remove"], ZCDP(0.1)).method
+        SpinField(3).plan(wide, UNITS["add-remove"], ZCDP(0.1))
+    assert SpinRegressions(3).plan(wide, UNITS["add-remove"], ZCDP(0.1)).steps  # the way out
     with pytest.raises(CostError, match="70 columns"):
-        BinaryMRFLearner(3, method="maximal_monomials", release="multiplicative_weights").plan(
-            wide, UNITS["add-remove"], ZCDP(0.1)
-        )
+        MaximalMonomials(3, release="multiplicative_weights").plan(wide, UNITS["add-remove"], ZCDP(0.1))

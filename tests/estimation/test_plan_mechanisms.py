@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
-from discreet.learn.spins.ising_learner import IsingLearner
 
 from discreet.domain import Domain
-from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.fields.pairwise import PairwiseField
 from discreet.learn.regressions.logistic import LogisticLearner
+from discreet.learn.regressions.pairwise import PairwiseRegressions
+from discreet.learn.regressions.spins import SpinRegressions
+from discreet.learn.spins.field import SpinField
 from discreet.learn.structure.selected_edges import SelectedEdges
+from discreet.papers.maximal_monomials import MaximalMonomials
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.unit import PrivacyUnit
@@ -19,16 +21,16 @@ MANY, FEW = (Domain.of({f"x{i}": 2 for i in range(p)}) for p in (16, 4))
 WORDS = {"exponential": "exponential mechanism", "noisy-max": "report noisy max"}
 LEARNERS = {
     "selected edges": (SelectedEdges(), MANY),
-    "selected pairs": (IsingLearner(strategy="selected pairs"), FEW),
-    "all pairs": (IsingLearner(strategy="all pairs"), FEW),
-    "ising, tight": (IsingLearner(method="frank_wolfe", steps=2), FEW),
-    "ising, published": (IsingLearner(method="frank_wolfe", variant="published", steps=2), FEW),
-    "pairwise": (PairwiseLearner(), FEW),
-    "pairwise, published": (PairwiseLearner(method="frank_wolfe", variant="published", steps=2), FEW),
-    "binary": (BinaryMRFLearner(2), FEW),
-    "binary, tight": (BinaryMRFLearner(2, method="frank_wolfe", steps=2), FEW),
+    "selected pairs": (SpinField(strategy="selected"), MANY),
+    "all pairs": (SpinField(strategy="all"), FEW),
+    "spins, tight": (SpinRegressions(steps=2), FEW),
+    "spins, published": (SpinRegressions(variant="published", steps=2), FEW),
+    "pairwise": (PairwiseField(), FEW),
+    "pairwise, published": (PairwiseRegressions(variant="published", steps=2), FEW),
+    "order 3": (SpinField(3), FEW),
+    "order 3, tight": (SpinRegressions(3, steps=2), FEW),
     **{
-        f"binary, {release}": (BinaryMRFLearner(2, method="maximal_monomials", steps=2, release=release), FEW)
+        f"maximal monomials, {release}": (MaximalMonomials(2, steps=2, release=release), FEW)
         for release in ("gaussian", "multiplicative_weights", "perturbed_leader")
     },
     "logistic": (LogisticLearner("x0", {"x1": [0, 1], "x2": [0, 1]}, steps=2), FEW),
@@ -46,8 +48,7 @@ def test_what_is_drawn_was_planned(name, budget):
     rng = np.random.default_rng(0)
     curator = Curator(encode({n: rng.integers(0, 2, 300) for n in domain.names}, domain), None, budget)
     learner.fit(curator)
-    steps = [step for step in curator.statement()["steps"] if step.get("parts") != ["number of records"]]
-    drawn = {WORDS.get(step["noise"], step["noise"]) for step in steps}
+    drawn = {WORDS.get(step["noise"], step["noise"]) for step in curator.statement()["steps"]}
     assert drawn <= planned
     assert planned - drawn <= {"laplace", "gaussian"}  # which of the two is settled by how many sums there are
 

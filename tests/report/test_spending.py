@@ -12,6 +12,7 @@ import pytest
 from discreet import ZCDP, ApproxDP, Curator, Domain, Marginals, PrivacyUnit, PureDP, encode
 from discreet.errors import BudgetError
 from discreet.learn.procedure import Procedure, Whole
+from discreet.methods import METHODS
 from discreet.papers.two_stage import TwoStageNetwork
 from discreet.privacy import requests
 from discreet.privacy.budget import Budget, part_of
@@ -22,7 +23,7 @@ from discreet.privacy.query import Query, Score, WorstTable
 from discreet.privacy.requests import Measure, Select, SelectEach
 from discreet.privacy.stability import StabilityTest
 from discreet.report.spending import describe_steps, portions
-from discreet.spec import METHODS, Spec
+from discreet.spec import Spec
 
 DOMAIN = Domain.of({name: ["no", "yes"] for name in "abc"})
 ROWS = {name: ["no", "yes"] * 20 for name in "abc"}

@@ -16,8 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from discreet.learn.spins.binary_learner import BinaryMRFLearner
-from discreet.learn.spins.ising_learner import IsingLearner
 from engines import KEY, all_cells, mixed_domain, mixed_rows, same_sums, write_parquet
 
 from discreet import Curator, Marginals, PrivacyUnit, PureDP, encode, open_table
@@ -25,9 +23,11 @@ from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import EngineError, InputError
 from discreet.learn.fields.noise_aware import NoiseAwareField
-from discreet.learn.fields.pairwise import PairwiseLearner
+from discreet.learn.fields.pairwise import PairwiseField
 from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.learn.regressions.logistic import LogisticLearner
+from discreet.learn.regressions.spins import SpinRegressions
+from discreet.learn.spins.field import SpinField
 from discreet.papers.two_stage import TwoStageNetwork
 from discreet.privacy.budget import ZCDP
 from discreet.progress import listening
@@ -235,11 +235,11 @@ def margins(model):
 
 
 LEARNERS = {
-    "moments": (IsingLearner("moments"), margins),
-    "frank_wolfe": (IsingLearner("frank_wolfe", steps=5), lambda m: np.concatenate([m.A.ravel(), m.theta])),
+    "moments": (SpinField(), margins),
+    "frank_wolfe": (SpinRegressions(steps=5), lambda m: np.concatenate([m.A.ravel(), m.theta])),
     "logistic": (LogisticLearner("x0", {f"x{i}": (-1, 1) for i in (1, 2)}, steps=5), lambda m: m.w),
-    "parities": (BinaryMRFLearner(2), margins),
-    "pairwise": (PairwiseLearner(), margins),
+    "parities": (SpinField(3), margins),
+    "pairwise": (PairwiseField(), margins),
     "two stages": (TwoStageNetwork(CHAIN), margins),
     "optimal": (OptimalNetwork(CHAIN), margins),
     "noise aware": (NoiseAwareField(PAIRS), margins),

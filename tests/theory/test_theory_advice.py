@@ -119,7 +119,7 @@ def test_calibrations_fit_what_was_measured():
             (made,) = calibrated("parameters", s["notion"])
             factor, allowed = family_factor(s["notion"], s["k"], s["t"]), 2.5
         else:
-            mine = [c for c in calibrated(entry["goal"], s["notion"]) if s.get("method", "IsingLearner") in c.method]
+            mine = [c for c in calibrated(entry["goal"], s["notion"]) if s.get("method", "SpinField") in c.method]
             if not mine or (s["notion"] == "approx" and width > s["eta"] and s["p"] < FEWEST_IF_CROWDED):
                 continue
             made, factor, allowed = mine[0], 1.0, mine[0].worst * 1.01

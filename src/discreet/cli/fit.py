@@ -180,7 +180,7 @@ def _line(words: dict[str, Any]) -> dict[str, Any]:
 
 
 def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: bool) -> None:
-    from ..spec import FAMILIES
+    from ..methods import FAMILIES
     from . import views
 
     lines = views.statement_lines(release.card)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from .console import say, say_json, say_table
 
 if TYPE_CHECKING:
-    from ..spec import Method
+    from ..methods import Method
 
 
 def say_methods(*, as_json: bool) -> None:
     from ..learn.option_words import OPTIONS
-    from ..spec import FAMILIES, METHODS
+    from ..methods import FAMILIES, METHODS
 
     if as_json:
         keys = ("family", "name", "needs", "summary")
@@ -35,7 +35,7 @@ def _needs(method: Method) -> str:
 
 def _where(option: str) -> str:
     """The methods that have an option: a family alone stands for all of its methods."""
-    from ..spec import FAMILIES, METHODS
+    from ..methods import FAMILIES, METHODS
 
     out = []
     for family in FAMILIES:

@@ -77,8 +77,9 @@ def structure(
       discreet fit survey.csv --schema schema.toml --epsilon 1 \\
           --graph graph.json
     """
+    from ..methods import STRUCTURE
     from ..schema import load_schema
-    from ..spec import STRUCTURE, resolve
+    from ..spec import resolve
 
     # Everything public first: whatever is wrong is found before a row is read and before anything is spent.
     options.check_engine(engine)

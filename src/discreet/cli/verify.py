@@ -148,7 +148,7 @@ def _verify_model(file: Path, found: Findings, *, refit: bool) -> None:
         with progress():
             agrees = release.refit_agrees()
         if agrees:
-            searched = release.recipe is not None and release.recipe.method == "searched"
+            searched = release.graph_was_found
             chosen = " and from the graph that was chosen privately" if searched else ""
             found.lines.append(f"The model follows from the noisy tables in the file{chosen}: nothing else is in it.")
         else:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from ..domain import Domain
 from ..measurement import Measurement, Measurements
-from ..privacy.budget import Budget, exact
-from ..privacy.calibration import NoisePlan, noise_of
-from ..privacy.query import Query
+from ..privacy.budget import Budget
 from ..privacy.unit import PrivacyUnit
 from ..report import words
 from ..schema import destinations, shown_labels
@@ -25,28 +22,6 @@ def percent(level: float) -> str:
 
 
 # -- the plan ----------------------------------------------------------------------------------------------------------
-
-
-def plan_rows(query: Query, plan: NoisePlan, weights: Sequence[str] | None, level: float) -> list[dict[str, Any]]:
-    """Where the budget will go: one entry a table, all of it public."""
-    parts = query.parts
-    portions = [exact(w, "a weight") for w in weights] if weights else [Fraction(1)] * len(parts)
-    whole = sum(portions, Fraction(0))
-    rows = []
-    for part, call, portion in zip(parts, plan.calls, portions, strict=True):
-        noise = noise_of(call)
-        rows.append(
-            {
-                "table": list(part.clique or ()),
-                "cells": part.cells,
-                "share": float(portion / whole),
-                "noise": call.kind,
-                "scale": call.scale,
-                "standard_deviation": noise.standard_deviation * float(part.grid),
-                "half_width": noise.half_width(level) * float(part.grid),
-            }
-        )
-    return rows
 
 
 def show_plan(

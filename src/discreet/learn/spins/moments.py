@@ -28,13 +28,18 @@ class Matrices(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Parities as measured, with the variances of their noise. ``records``: public or noisy, at least 1."""
+    """Parities as measured, with the variances of their noise. ``records``: public or noisy, at least 1. ``order``: the
+    largest number of columns in a monomial that was measured, here or where these were chosen from."""
 
     domain: Domain
     monomials: tuple[Clique, ...]
     mean: Array
     variance: Array
     records: float
+    order: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", max([self.order, *map(len, self.monomials)]))
 
     @classmethod
     def of(cls, domain: Domain, records: float, sums: Iterable[tuple[Sequence[Clique], Measurement]]) -> Moments:
@@ -56,16 +61,11 @@ class Moments:
         """Those of all single columns and of these monomials."""
         chosen = [*((name,) for name in self.domain.names), *joint]
         at = [self._place[I] for I in chosen]
-        return Moments(self.domain, tuple(chosen), self.mean[at], self.variance[at], self.records)
+        return Moments(self.domain, tuple(chosen), self.mean[at], self.variance[at], self.records, self.order)
 
     @property
     def p(self) -> int:
         return len(self.domain)
-
-    @cached_property
-    def order(self) -> int:
-        """The largest number of columns in a monomial."""
-        return max(map(len, self.monomials), default=0)
 
     @cached_property
     def joint(self) -> tuple[Clique, ...]:

@@ -312,8 +312,8 @@ def _formula(made: Calibration) -> str:
 
 def _method(made: Calibration, q: Question) -> str:
     if q.k > 2:
-        return made.method.replace("IsingLearner", "PairwiseLearner")
-    return made.method.replace("IsingLearner", "BinaryMRFLearner") if q.t > 2 else made.method
+        return made.method.replace("SpinField", "PairwiseField")
+    return made.method.replace("SpinField", f"SpinField of order {q.t}") if q.t > 2 else made.method
 
 
 # -- the words -------------------------------------------------------------------------------------------------------

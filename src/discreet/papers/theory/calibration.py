@@ -69,14 +69,14 @@ class Calibration:
 # Measured 2026-11-16 on p = 8 … 64 (benchmarks/_calibration.jsonl has every n). ``worst`` is the largest factor
 # between a measured n and the fit, over ``settings`` of them.
 CALIBRATIONS: tuple[Calibration, ...] = (
-    Calibration("parameters", "none", "maximum likelihood (IsingLearner)", 2.65, 0.3, settings=15, worst=1.54),
-    Calibration("parameters", "zcdp", "moments (IsingLearner)", 2.65, 0.3, 2.823, 0.849, 0.596, 0.3, 45, 1.60),
-    Calibration("parameters", "pure", "moments (IsingLearner)", 2.65, 0.3, 16.284, 1.388, 0.461, 0.65, 45, 1.82),
-    Calibration("graph", "none", "maximum likelihood (IsingLearner)", 15.944, 0.279, settings=12, worst=1.44),
+    Calibration("parameters", "none", "maximum likelihood (SpinField)", 2.65, 0.3, settings=15, worst=1.54),
+    Calibration("parameters", "zcdp", "moments (SpinField)", 2.65, 0.3, 2.823, 0.849, 0.596, 0.3, 45, 1.60),
+    Calibration("parameters", "pure", "moments (SpinField)", 2.65, 0.3, 16.284, 1.388, 0.461, 0.65, 45, 1.82),
+    Calibration("graph", "none", "maximum likelihood (SpinField)", 15.944, 0.279, settings=12, worst=1.44),
     Calibration("graph", "approx", "StableEdges", 15.944, 0.279, 5.169, 0.0, 2.074, 0.0, 34, 1.41),
     Calibration("graph", "zcdp", "SelectedEdges", 15.944, 0.279, 12.088, 0.388, 1.629, 0.0, 36, 2.00),
-    Calibration("graph", "zcdp", "moments (IsingLearner)", 15.944, 0.279, 9.177, 0.563, 0.784, 0.0, 36, 1.87),
-    Calibration("graph", "pure", "moments (IsingLearner)", 15.944, 0.279, 63.823, 1.151, 0.719, 0.0, 36, 2.11),
+    Calibration("graph", "zcdp", "moments (SpinField)", 15.944, 0.279, 9.177, 0.563, 0.784, 0.0, 36, 1.87),
+    Calibration("graph", "pure", "moments (SpinField)", 15.944, 0.279, 63.823, 1.151, 0.719, 0.0, 36, 2.11),
 )
 # On 3-regular graphs of 8 and 16 columns with couplings of both signs StableEdges needed up to 7,500 records at
 # (1, 1e-6): short loops of opposite signs hide edges from tests of pairs.
