@@ -1,4 +1,4 @@
-"""Nobody knows the graph: a Markov random field whose tables are found in a few rounds, each asking what the last missed.
+"""Nobody knows the graph: a Markov random field whose tables are found in rounds, each asking what the last one missed.
 
 1. The tables of single columns.
 2. The *distances* of all pairs from what independent columns would have, all at once: one whole number a pair, Σ|x − r|
@@ -36,6 +36,7 @@ from ...inference.exact import get_engine
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
 from ...privacy.budget import ApproxDP, Budget, PureDP
+from ...privacy.curator import Selection
 from ...privacy.queries.distances import Distances
 from ...privacy.query import Marginals, WorstTable
 from ...privacy.requests import Asking, Measure, Select
@@ -92,6 +93,7 @@ class AdaptiveField(Learner[MarkovRandomField]):
         check_plan(domain, unit, budget)
         whole = Whole(domain, unit, budget)
         within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
+        steps: tuple[Step, ...]
         if len(domain) == 1:
             share: Budget = within or budget
             steps = (whole.measure("table of the column", Prices(domain, unit, share).request([domain.names])),)
@@ -141,7 +143,9 @@ class _Rounds:
         self.learner, self.whole, self.shares = learner, whole, shares
         self.domain, self.unit = whole.domain, whole.unit
         self.columns: list[Clique] = [(name,) for name in self.domain.names]
-        self.pairs = [c for c in combinations(self.domain.names, 2) if self.domain.size(c) <= learner.most_cells]
+        self.pairs: list[Clique] = [
+            c for c in combinations(self.domain.names, 2) if self.domain.size(c) <= learner.most_cells
+        ]
         self._fits: dict[int, MirrorFit] = {}
 
     # -- the steps -----------------------------------------------------------------------------------------------------
@@ -180,7 +184,7 @@ class _Rounds:
                 f"{rounds} selections of a pair for a tree", shares[1], self._select_tree, selecting(shares[1])
             ),
             whole.later("tables of the tree", shares[2], self._selected_tree, noise),
-            whole.later(f"{rounds} selections of what the model misses", shares[3], self._select, selecting(shares[3])),
+            whole.later(f"{rounds} selections of a pair that is missed", shares[3], self._select, selecting(shares[3])),
             whole.later("tables of what the model misses, and columns again", shares[4], self._selected, noise),
         )
 
@@ -251,7 +255,7 @@ class _Rounds:
     def _select(self, released: Measurements) -> Asking[Found]:
         expected = dict(zip(self.pairs, self._expected(released, self.pairs), strict=True))
         tree = Tree(self.domain, released.cliques, self.learner.most_cells)
-        left, chosen = list(self.pairs), []
+        left, chosen = list(self.pairs), list[Clique]()
         for share in self.shares[3].split([1] * (len(self.domain) - 1)):
             left = [c for c in left if c not in chosen]
             if not left:
@@ -272,7 +276,7 @@ class _Rounds:
         if len(pairs) == 1:
             return pairs[0]
         score = WorstTable(Marginals(self.domain, pairs), [expected[c] for c in pairs])
-        selection = yield Select(share, score)
+        selection: Selection = yield Select(share, score)
         return pairs[selection.indices[0]]
 
     # -- what the model so far expects ---------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ class Prices:
     def part(self, clique: Clique) -> float:
         """y_t: the table's part of a share is in proportion to it."""
         cells = self.weight(clique) * self.domain.size(clique)
-        return math.sqrt(cells) if self.is_pure else (cells * math.sqrt(2 / math.pi)) ** (2 / 3)
+        return math.sqrt(cells) if self.is_pure else float((cells * math.sqrt(2 / math.pi)) ** (2 / 3))
 
     def cost(self, parts: float) -> float:
         """Expected error of a batch whose y_t add up to ``parts``."""

@@ -1,7 +1,7 @@
 """Least squares over all distributions that a field has: mirror descent, stopped where only noise is left to be fitted.
 
-The loss of a field with marginals μ against noisy tables y_t, t over cliques, is L(μ) = ½ Σ_t ‖μ_t − y_t/N‖²/v_t: convex
-in μ, and the right weight for every table. Mirror descent with the entropy as its mirror moves the log potentials
+The loss of a field with marginals μ against noisy tables y_t, t over cliques, is L(μ) = ½ Σ_t ‖μ_t − y_t/N‖²/v_t:
+convex in μ, and the right weight for every table. Mirror descent with the entropy as its mirror moves the log potentials
 against the gradient *in μ*, θ_t ← θ_t − α(μ_t − y_t/N)/v_t [BT03]; no table has to be a distribution, nor to agree with
 the others, before. From θ = 0 it goes from the uniform distribution outwards, what stands out of the noise first.
 
@@ -29,8 +29,8 @@ from ..consistency import Estimates
 from .likelihood import Array, Field
 
 STOP = 0.65
-"""The loss, divided by that of the noise alone, at which a fit ends. Set on sachs, two generated networks, and halves of
-the rows and columns of Adult and NLTCS; 0.6 to 0.75 are hardly to be told apart."""
+"""The loss, divided by that of the noise alone, at which a fit ends. Set on sachs, two generated networks, and half of
+the rows and columns of Adult and of NLTCS; 0.6 to 0.75 are hardly to be told apart."""
 ROUGH = 0.8
 """The same for fits that only say what to ask next."""
 MOST_STEPS = 250
@@ -63,7 +63,7 @@ def mirror_fit(
     most_steps: int = MOST_STEPS,
     memory_limit: int = DEFAULT_MEMORY_LIMIT,
 ) -> MirrorFit:
-    """Fit a field on the cliques of these tables. ``start``: log potentials of an earlier fit, of some of the cliques."""
+    """Fit a field on the cliques of these tables. ``start``: log potentials of an earlier fit on some of them."""
     cliques = [c for c in tables if c]
     field = Field(domain, cliques, memory_limit=memory_limit)
     noisy = [tables[c].variance for c in cliques if tables[c].variance > 0]
