@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import InputError, did_you_mean
+from .learn.fields.adaptive import AdaptiveField
 from .learn.fields.noise_aware import NoiseAwareField
 from .learn.fields.pairwise import PairwiseField
 from .learn.fields.search import SearchedField
@@ -90,6 +91,7 @@ METHODS = (
     Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published"),
     Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage, as published"),
     Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise"),
+    Method("field", "adaptive", AdaptiveField, "tables found in rounds, each asking what the model so far misses"),
     Method("field", "searched", SearchedField, "cliques found privately, then their tables"),
     Method("field", "pairwise", PairwiseField, "noisy two-way tables of all pairs, then likelihood"),
     Method("field", "pairwise_regressions", PairwiseRegressions, "a private sparse regression for each pair of levels"),

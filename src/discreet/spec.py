@@ -224,7 +224,7 @@ def resolve(
     ----------
     family, method:
         Words of the registry; ``discreet plan --methods`` lists them. Without a family a graph with arrows means a
-        network, edges without direction and cliques mean a field, and no structure at all a network whose graph is
+        network, edges without direction and cliques mean a field, and no structure at all a field whose tables are
         found privately.
     graph, cliques:
         What is publicly known about which columns interact; see :func:`discreet.learn.graph_input.structure_of` and
@@ -247,7 +247,7 @@ def resolve(
             having = [m.family for m in METHODS if m.name == method]
             which = f": {' or '.join(map(repr, having))}" if having else ""
             raise InputError(f"the method {method!r} needs a family, which says what it is a method of{which}")
-        family = "network" if structure is None or structure.is_directed else "field"
+        family = "network" if structure is not None and structure.is_directed else "field"
     family, method, said = of_today(_word(family, "family"), method, said)
     entry = method_of(family, method or _usual(family, structure, domain))
     if structure is not None:
@@ -267,9 +267,10 @@ def resolve(
 
 def _usual(family: str, structure: Structure | None, domain: Domain) -> str:
     """The method of a family for which none was named."""
-    if family in ("network", "field") and structure is None and len(domain) > 1:
-        return "searched"
-    return next((m.name for m in METHODS if m.family == family), "")
+    own = [m for m in METHODS if m.family == family]
+    if structure is None and len(domain) > 1:
+        own = [m for m in own if not m.needs]
+    return next((m.name for m in own), "")
 
 
 def _structure(domain: Domain, graph: Graph | None, cliques: Any) -> Structure | None:

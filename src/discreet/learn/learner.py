@@ -28,6 +28,8 @@ Result = TypeVar("Result")
 class Learner(ABC, Generic[Result]):
     """From a curator, or from what one released, to a model (or, for learners of structure, to a graph)."""
 
+    finds_graph: ClassVar[bool] = False
+    """Whether it finds the graph privately: noise intervals then take it as it is."""
     refits: ClassVar[bool] = True
     """Whether noisy sums alone determine the model, so that anybody can learn it again from them."""
     passes: ClassVar[int] = 100

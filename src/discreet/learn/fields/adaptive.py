@@ -22,10 +22,9 @@ be a hundred times as noisy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -37,8 +36,7 @@ from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
 from ...privacy.budget import ApproxDP, Budget, PureDP
 from ...privacy.curator import Selection
-from ...privacy.queries.distances import Distances
-from ...privacy.query import Marginals, WorstTable
+from ...privacy.queries.distances import MOST, Distances, WorthMeasuring
 from ...privacy.requests import Asking, Measure, Select
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
@@ -49,12 +47,12 @@ from ..planned import measuring, selecting
 from ..procedure import Found, Procedure, Step, Whole
 from .growth import Prices, Tree, batch, spanning_tree
 from .likelihood import Array
-from .mirror import ROUGH, MirrorFit, mirror_fit
+from .mirror import MirrorFit, mirror_fit
 
 METHOD = "adaptive"
 SHARES = (8, 2, 18, 2, 43, 2, 25)
 """Percent of the budget for each of the seven steps. Set on the sets that :mod:`.mirror` names."""
-PURE_SHARES = (10, 12, 30, 12, 36)
+PURE_SHARES = (20, 8, 28, 8, 36)
 """Under pure DP: columns; selection and tables of a tree; selection and tables of what the model misses."""
 MOST_CANDIDATES = 3000
 """Distances that are asked for at once: beyond, those that were largest before, or that have fewest cells."""
@@ -120,24 +118,21 @@ class AdaptiveField(Learner[MarkovRandomField]):
             METHOD,
             estimated_total(measured),
             inference=fit.field.inference,
-            estimation=f"mirror descent, {fit.steps} steps",
+            estimation="least squares, as far as the noise allows",
             misfit=round(fit.residual, 3),
             tables=[list(c) for c in fit.field.cliques if len(c) > 1],
         )
         return MarkovRandomField(columns, fit.field.potentials(fit.theta), card)
 
 
-def fitted(
-    domain: Domain, measured: Measurements, start: Mapping[Clique, Array] | None = None, **options: Any
-) -> MirrorFit:
+def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> MirrorFit:
     """All tables fitted together; a column that is in none of them is taken to be uniform."""
     tables = {c: t for c, t in pooled(measured).items() if c}
-    return mirror_fit(domain, tables, estimated_total(measured), start=start, **options)
+    return mirror_fit(domain, tables, estimated_total(measured), rough=rough)
 
 
 class _Rounds:
-    """The steps of one procedure. Fits are kept from step to step, so that each starts where the last one ended; they
-    follow from what was released, so keeping them is a matter of time only."""
+    """The steps of one procedure; every decision follows from what was released."""
 
     def __init__(self, learner: AdaptiveField, whole: Whole, shares: Sequence[Budget]) -> None:
         self.learner, self.whole, self.shares = learner, whole, shares
@@ -146,7 +141,6 @@ class _Rounds:
         self.pairs: list[Clique] = [
             c for c in combinations(self.domain.names, 2) if self.domain.size(c) <= learner.most_cells
         ]
-        self._fits: dict[int, MirrorFit] = {}
 
     # -- the steps -----------------------------------------------------------------------------------------------------
 
@@ -233,19 +227,16 @@ class _Rounds:
     # -- by selection --------------------------------------------------------------------------------------------------
 
     def _select_tree(self, released: Measurements) -> Asking[Found]:
-        expected = dict(zip(self.pairs, self._expected(released, self.pairs), strict=True))
         joined: dict[str, set[str]] = {name: {name} for name in self.domain.names}
-        chosen: list[Clique] = []
-        for share in self.shares[1].split([1] * (len(self.domain) - 1)):
-            left = [c for c in self.pairs if joined[c[0]] is not joined[c[1]]]
-            if not left:
-                break
-            pair = yield from self._worst(left, expected, share)
-            chosen.append(pair)
+
+        def fits(pair: Clique) -> bool:
+            return joined[pair[0]] is not joined[pair[1]]
+
+        def take(pair: Clique) -> None:
             together = joined[pair[0]] | joined[pair[1]]
-            for name in together:
-                joined[name] = together
-        return {"tree": [list(c) for c in chosen]}
+            joined.update(dict.fromkeys(together, together))
+
+        return {"tree": (yield from self._chosen(released, 1, fits, take))}
 
     def _selected_tree(self, released: Measurements) -> Asking[Found]:
         chosen = [tuple(c) for c in released.found["tree"]]
@@ -253,49 +244,51 @@ class _Rounds:
         return {}
 
     def _select(self, released: Measurements) -> Asking[Found]:
-        expected = dict(zip(self.pairs, self._expected(released, self.pairs), strict=True))
         tree = Tree(self.domain, released.cliques, self.learner.most_cells)
-        left, chosen = list(self.pairs), list[Clique]()
-        for share in self.shares[3].split([1] * (len(self.domain) - 1)):
-            left = [c for c in left if c not in chosen]
-            if not left:
-                break
-            pair = yield from self._worst(left, expected, share)
-            if tree.takes(pair):
-                chosen.append(pair)
-            else:
-                left.remove(pair)
-        return {"chosen": [list(c) for c in chosen]}
+        return {"chosen": (yield from self._chosen(released, 3, lambda pair: True, tree.takes))}
 
     def _selected(self, released: Measurements) -> Asking[Found]:
         chosen = [tuple(c) for c in released.found["chosen"]]
         yield Prices(self.domain, self.unit, self.shares[4]).request([*self.columns, *chosen])
         return {}
 
-    def _worst(self, pairs: Sequence[Clique], expected: Mapping[Clique, Array], share: Budget) -> Asking[Clique]:
-        if len(pairs) == 1:
-            return pairs[0]
-        score = WorstTable(Marginals(self.domain, pairs), [expected[c] for c in pairs])
-        selection: Selection = yield Select(share, score)
-        return pairs[selection.indices[0]]
+    def _chosen(
+        self,
+        released: Measurements,
+        step: int,
+        fits: Callable[[Clique], bool],
+        take: Callable[[Clique], bool | None],
+    ) -> Asking[list[list[str]]]:
+        """Pairs selected one by one with equal parts of a share, while they are worth the noise that they will get from
+        the next one. Which are left to choose from follows from those chosen before."""
+        prices = Prices(self.domain, self.unit, self.shares[step + 1])
+        expected = dict(zip(self.pairs, self._expected(released, self.pairs), strict=True))
+        left, chosen, paid = list(self.pairs), list[Clique](), 0.0
+        for share in self.shares[step].split([1] * (len(self.domain) - 1)):
+            left = [pair for pair in left if fits(pair)]
+            if not left:
+                break
+            dearer = [prices.cost(paid + prices.part(pair)) - prices.cost(paid) for pair in left]
+            asked = Distances(self.domain, left, [expected[pair] for pair in left])
+            score = WorthMeasuring(asked, [min(round(d), MOST - 1) for d in dearer])
+            selection: Selection = yield Select(share, score)
+            if selection.indices[0] == len(left):
+                break
+            pair = left.pop(selection.indices[0])
+            if take(pair) is not False:
+                chosen.append(pair)
+                paid += prices.part(pair)
+        return [list(pair) for pair in chosen]
 
     # -- what the model so far expects ---------------------------------------------------------------------------------
 
     def _expected(self, released: Measurements, cliques: Iterable[Clique]) -> list[Array]:
         """Expected counts: public, made of released tables alone."""
-        fit = self._fit(released)
+        fit = fitted(self.domain, released, rough=True)
         engine = get_engine(self.domain, fit.field.cliques, memory_limit=DEFAULT_MEMORY_LIMIT)
         beliefs = engine.calibrate(fit.potentials)
         total = estimated_total(released)
         return [total * np.asarray(beliefs.marginal(c).exp()) for c in cliques]
-
-    def _fit(self, released: Measurements) -> MirrorFit:
-        at = len(released)
-        if at not in self._fits:
-            before = [n for n in self._fits if n < at]
-            start = self._fits[max(before)].potentials if before else None
-            self._fits[at] = fitted(self.domain, released, start, stop=ROUGH)
-        return self._fits[at]
 
     def _fewest(self, cliques: Iterable[Clique]) -> list[Clique]:
         """At most so many, those with fewest cells."""

@@ -28,7 +28,7 @@ from ...privacy.query import Marginals
 from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
 
-COLUMN_WEIGHT = 0.3
+COLUMN_WEIGHT = 0.1
 """A column counts for so many times the number of other columns. Set on the sets named in :mod:`.mirror`."""
 _PRECISION = 10**9
 
@@ -58,7 +58,7 @@ class Prices:
         (moved,) = Marginals(self.domain, [self.domain.names[:1]]).sensitivity(self.unit)
         if isinstance(self.share, PureDP):
             return parts**2 * moved.l1 / float(self.share.epsilon)
-        return parts**1.5 * math.sqrt(moved.l2_squared / _mu_squared(self.share))
+        return float(parts**1.5 * math.sqrt(moved.l2_squared / _mu_squared(self.share)))
 
     def request(self, cliques: Sequence[Clique]) -> Measure:
         """The tables, with the shares for which the sum of their errors is least."""

@@ -36,6 +36,8 @@ class SearchedField(GraphSearch, Learner[MarkovRandomField]):
     """Learn cliques and potentials from one budget. Options as those of :class:`GraphSearch`: a column joins at most
     ``max_parents`` others that came before it. ``noise`` is that of the tables, as for :class:`NoiseAwareField`."""
 
+    finds_graph: ClassVar[bool] = True
+
     max_parents: int = 1
     noise: NoiseChoice = "auto"
 

@@ -252,6 +252,8 @@ class SearchedNetwork(GraphSearch, Learner[BayesianNetwork]):
         Of the tables, as for :class:`OptimalNetwork`.
     """
 
+    finds_graph: ClassVar[bool] = True
+
     noise: NoiseChoice = "auto"
     fit_steps: int = STEPS
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...tables.base import IntArray
-from ..query import Marginals, Part, Query
-from ..unit import Relation, Sensitivity
+from ..query import Marginals, Part, Query, Score
+from ..unit import PrivacyUnit, Relation, Sensitivity
 
 MOST = 2**60  # beyond 64 bits a sum would wrap around, and one record could move it by far more than we say
 
@@ -66,3 +66,29 @@ class Distances(Query):
     def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
         found = [int(np.abs(x - r).sum()) for x, r in zip(counts, self._expected, strict=True)]
         return (np.array(found, dtype=np.int64),)
+
+
+class WorthMeasuring(Score):
+    """Select the table whose distance from public expectations most exceeds a public price, or none of them.
+
+    Scores: Σ|x − r| of each clique less its price, a public whole number; and 0 for ``none``, the last candidate. Each
+    moves as a distance does (:class:`Distances`): by at most 1 under add-remove and 2 under replace-one, times the rows
+    of a person; ``none`` does not move.
+    """
+
+    def __init__(self, distances: Distances, prices: Sequence[int]) -> None:
+        self.query = distances
+        if len(prices) != len(distances.cliques) or not all(type(p) is int and abs(p) < MOST for p in prices):
+            raise InputError(f"{len(distances.cliques)} tables need as many prices, whole numbers below 2⁶⁰")
+        self._prices = np.array(prices, dtype=np.int64)
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        assert self.query.cliques is not None
+        return (*(" × ".join(c) for c in self.query.cliques), "none")
+
+    def scores(self, sums: Sequence[IntArray]) -> IntArray:
+        return np.append(sums[0] - self._prices, 0)
+
+    def linf(self, unit: PrivacyUnit) -> int:
+        return max(s.linf for s in self.query.sensitivity(unit))
