@@ -6,6 +6,8 @@ OPTIONS = {
     "noise": "laplace, gaussian, or auto: the one with less error for the budget",
     "shares": "size: shares by the size of the tables; equal: as in the paper",
     "approximate_size": "a public guess of the number of records, which saves buying a noisy count",
+    "most_cells": "cells of the junction tree at most: memory and time of exact inference",
+    "triples": "whether tables of three columns may be measured",
     "largest": "cells that one table may have at most",
     "too_large": "of a table beyond that: refuse it, or coarsen: leave out the parents with most levels",
     "fit_steps": "steps of the fit that makes the tables agree; 0 leaves it out",

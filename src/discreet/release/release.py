@@ -21,7 +21,6 @@ from ..io.archive import Sign
 from ..io.limits import DEFAULT_LIMITS, Limits
 from ..io.native import save_model
 from ..io.reading import shown
-from ..learn.networks.search import GraphSearch
 from ..measurement import Measurements
 from ..models.base import Model
 from ..models.records import RandomState
@@ -111,7 +110,7 @@ class Release:
     @property
     def graph_was_found(self) -> bool:
         """Whether the graph was found privately: intervals then take it as it is."""
-        return self.recipe is not None and isinstance(self.recipe.learner(), GraphSearch)
+        return self.recipe is not None and self.recipe.learner().finds_graph
 
     @property
     def has_intervals(self) -> bool:

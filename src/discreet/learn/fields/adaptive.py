@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,6 +70,8 @@ class AdaptiveField(Learner[MarkovRandomField]):
     triples:
         Whether tables of three columns may be measured (step 7).
     """
+
+    finds_graph: ClassVar[bool] = True
 
     most_cells: int = 100_000
     triples: bool = True
