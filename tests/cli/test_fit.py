@@ -102,7 +102,7 @@ def test_every_way_to_fit(name, desk, discreet):
 
 @pytest.mark.chance
 def test_a_field_of_nothing_but_noise_says_so_everywhere(desk, discreet):
-    fitted = discreet(*FIT, "--epsilon", "0.0001", "--family", "field", "--cliques", "smoke,city")
+    fitted = discreet(*FIT, "--epsilon", "0.0001", "--family", "field", "--cliques", "smoke,city", "--force")
     assert "Beware: the tables do not stand out from their noise" in fitted.out
     for command in (
         ["show"],
