@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Attribute, Domain
@@ -160,7 +160,8 @@ def test_a_question_has_an_end():
         parse("P(" + "x" * 20_000 + ")")
 
 
-names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10)
+signs = st.text("""a1[]",=\\ ()|'“”<>!.""", min_size=1, max_size=5)
+names = signs | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=10)
 
 
 @settings(deadline=None)
@@ -168,6 +169,7 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
     st.lists(names, min_size=2, max_size=4, unique=True),
     st.lists(names | st.just(""), min_size=1, max_size=4, unique=True),
 )
+@example(["0", "00", "0]"], ["[0"])  # not the bin [0, 0]
 def test_whatever_the_names_quoting_makes_them_sayable(columns, levels):
     domain = Domain.of(dict.fromkeys(columns, levels))
     code = len(levels) - 1
@@ -176,6 +178,8 @@ def test_whatever_the_names_quoting_makes_them_sayable(columns, levels):
     question = ask(f"P({quoted(first)} | {given_part})", domain)
     assert question.targets[0].name == first
     assert question.evidence == dict.fromkeys(rest, code)
+    asked = ", ".join(f"{quoted(c)}={quoted(levels[code], is_level=True)}" for c in columns)
+    assert [(t.name, t.code) for t in ask(f"P({asked})", domain).targets] == [(c, code) for c in columns]
 
 
 @settings(deadline=None)

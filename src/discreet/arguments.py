@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
-from .domain import Clique, Domain
-from .errors import InputError, did_you_mean
+from .domain import Attribute, Clique, Domain
+from .errors import InputError, SchemaError, did_you_mean
 
 # What other libraries call the same thing.
 _ALSO_CALLED = {
@@ -47,6 +48,29 @@ def require_domain(value: object) -> Domain:
 
 def _kind(value: object) -> str:
     return repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
+
+
+def require_columns(what: str, made_for: Iterable[Attribute], domain: Domain) -> None:
+    """Refuse ``what`` where ``domain``, that of the rows, lacks one of its columns or has another of that name."""
+    for meant in made_for:
+        if meant.name not in domain:
+            hint = did_you_mean(meant.name, domain)
+            raise SchemaError(f"{what} uses the column {meant.name!r}, which the rows lack{hint}")
+        own = domain[meant.name]
+        if differ := _differences(meant, own):
+            raise SchemaError(
+                f"{what} was made for another column {own.name!r} than the rows have ({meant.size} levels there "
+                f"and {own.size} here; they differ in {', '.join(differ)}). Make it with the domain of the rows, "
+                "or encode the rows under the domain that it was made for"
+            )
+
+
+def _differences(a: Attribute, b: Attribute) -> list[str]:
+    """Where two attributes of one name differ. That one was peeked at has nothing to do with its codes."""
+    if a is b:
+        return []
+    names = ["labels", *(f.name for f in fields(Attribute) if f.name != "peeked")]  # labels: True equals 1, not "true"
+    return [name for name in names if getattr(a, name) != getattr(b, name)]
 
 
 def require_groups(cliques: Iterable[Iterable[str]]) -> list[Clique]:

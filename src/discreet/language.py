@@ -132,7 +132,8 @@ def resolve(question: Question, domain: Domain) -> Resolved:
 
 def quoted(word: str, *, is_level: bool = False) -> str:
     """A name or level as it must be written in a question: as it is when it is plain, in quotes otherwise."""
-    if (_LEVEL if is_level else _NAME).fullmatch(word) and not (is_level and word.startswith("=")):
+    # After "=" another one belongs to the sign, and what begins with a bracket may be read on as a bin: [0, 1).
+    if (_LEVEL if is_level else _NAME).fullmatch(word) and not (is_level and word.startswith(("=", "["))):
         return word
     return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
 

@@ -23,6 +23,7 @@ from discreet.domain import Domain
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.calibration import amplified
 from discreet.privacy.curator import Curator
+from discreet.privacy.queries.distances import Distances
 from discreet.privacy.query import CellSums, LargestSum, Marginals, WorstTable
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
@@ -68,6 +69,10 @@ ALGORITHMS: dict[str, tuple[Callable[[Curator], Any], tuple[Budget, ...]]] = {
     "real-valued sums": (
         lambda c: c.measure(CellSums(DOMAIN, ["a", "b"], VALUES, grid=Fraction(1, 1024))),
         (PURE, CONCENTRATED),
+    ),
+    "distances": (
+        lambda c: c.measure(Distances(DOMAIN, PAIRS.cliques, [np.full(p.shape, 1.6) for p in PAIRS.parts])),
+        (PURE, CONCENTRATED, APPROXIMATE),
     ),
     "selection": (lambda c: c.select(LargestSum(PAIRS), k=3), (PURE, CONCENTRATED, APPROXIMATE)),
     "two stages": (two_stage, (PURE, CONCENTRATED, APPROXIMATE)),
@@ -140,6 +145,7 @@ def law_of_rows(algorithm: Callable[[Curator], Any], domain: Domain, *given: Any
 
 EXACT: dict[str, tuple[Domain, Callable[[Curator], Any]]] = {
     "one table": (TINY, lambda c: c.measure(Marginals(TINY, [("a",)]))),
+    "a distance": (TINY, lambda c: c.measure(Distances(TINY, [("a",)], [np.array([2, 0])]))),
     "selection": (THREE, lambda c: c.select(LargestSum(Marginals(THREE, [("a",)])))),
     "two selections": (THREE, lambda c: c.select(LargestSum(Marginals(THREE, [("a",)])), k=2)),
     "selection, then the chosen count": (

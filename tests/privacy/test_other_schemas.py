@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from discreet.learn.query_release.additive import release_gaussian
 from untouchable import Untouchable
 
 import discreet
@@ -25,10 +24,11 @@ from discreet.errors import DiscreetError, InputError, SchemaError
 from discreet.estimators import PrivateGraphicalModel
 from discreet.factor import CliqueVector
 from discreet.learn.fields.likelihood import Field
-from discreet.learn.held_out import held_out_log_likelihood
+from discreet.learn.held_out import HeldOut
 from discreet.learn.networks.search import Dependence
-from discreet.learn.query_release.leader import release_perturbed_leader
-from discreet.learn.query_release.weights import release_multiplicative_weights
+from discreet.learn.query_release.answers import GaussianAnswers
+from discreet.learn.query_release.leader import PerturbedLeader
+from discreet.learn.query_release.weights import MultiplicativeWeights
 from discreet.learn.query_release.workload import Parities
 from discreet.models.markov import MarkovRandomField
 from discreet.papers.chains import STEPS, ScaledSteps
@@ -37,7 +37,8 @@ from discreet.papers.psgd import ClippedGradients
 from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.ledger import Ledger
-from discreet.privacy.queries.descent import sampled_rounds
+from discreet.privacy.queries.descent import SampledRounds
+from discreet.privacy.queries.distances import Distances
 from discreet.privacy.queries.edge_tests import CorrelationTest, DependenceTest, SpinTest, TripleSums
 from discreet.privacy.queries.gradients import LevelGradients, SpinGradients, SteepestVertex
 from discreet.privacy.queries.group_vertices import GroupedLevelGradients, SteepestGroup
@@ -90,6 +91,7 @@ def levels(kind: type[LevelGradients]) -> Any:
 CASES: dict[type, Callable[[], Any]] = {
     Marginals: lambda: PAIR,
     CellSums: lambda: CellSums(FOUR, ["a"], np.ones((2, 1))),
+    Distances: lambda: Distances(FOUR, [("a",), ("a", "b")], [np.zeros(2), np.ones((2, 2))]),
     ParitySums: lambda: ParitySums(FOUR, [("a",), ("a", "b", "c")]),
     TripleSums: lambda: TripleSums(FOUR),
     FourSums: lambda: FourSums(FOUR, [(0, 1)], [(2, 3)]),
@@ -251,11 +253,11 @@ def scored(curator: Curator) -> float:
 
 
 ENTRIES: dict[str, Callable[[Curator], Any]] = {
-    "held-out likelihood": lambda c: held_out_log_likelihood(MODEL, c),
+    "held-out likelihood": lambda c: HeldOut(MODEL).fit(c),
     "score of an estimator": scored,
-    "noise on every answer": lambda c: release_gaussian(c, PARITIES),
-    "multiplicative weights": lambda c: release_multiplicative_weights(c, PARITIES, 1),
-    "perturbed leader": lambda c: release_perturbed_leader(c, PARITIES),
+    "noise on every answer": lambda c: GaussianAnswers(PARITIES).fit(c),
+    "multiplicative weights": lambda c: MultiplicativeWeights(PARITIES, 1).fit(c),
+    "perturbed leader": lambda c: PerturbedLeader(PARITIES).fit(c),
     "a query, handed on by itself": lambda c: c.require(PARITIES.query),
 }
 
@@ -272,7 +274,7 @@ INSIDE: dict[str, Callable[[Curator], Any]] = {
     "block": lambda c: c.partition(2, PureDP(1))[0].measure(PARITIES.query),
     "sample": lambda c: c.subsample(0.5, PureDP(1)).measure(PARITIES.query),
     "sequence": lambda c: c.in_sequence(ApproxDP(1, 1e-6)).measure(PARITIES.query),
-    "round": lambda c: sampled_rounds(c, ApproxDP(1, 1e-6), 0.5, 1)[1](CASES[ClippedGradients]()),
+    "round": lambda c: SampledRounds(ApproxDP(1, 1e-6), 0.5, 1, lambda done: CASES[ClippedGradients]()).ask(c),
 }
 
 

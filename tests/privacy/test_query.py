@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.domain import Domain
 from discreet.errors import InputError
+from discreet.privacy.queries.distances import Distances
 from discreet.privacy.query import CellSums, LargestSum, Marginals, WorstTable
 from discreet.privacy.unit import PrivacyUnit, Sensitivity, as_probability
 from discreet.tables.encode import encode
@@ -37,6 +38,8 @@ def changes(query, unit, most=2):
     return [Sensitivity(*map(int, p)) for p in parts]
 
 
+GROUPS = [("a",), ("b", "c"), ("a", "b", "c")]
+TWICE = [s.copy() for s in table([(0, 0, 0)] * 2).sum(Marginals(DOMAIN, GROUPS))]  # public here: two records, alike
 UNITS = [
     (PrivacyUnit(), 1),
     (PrivacyUnit(relation="replace-one"), 1),
@@ -47,6 +50,7 @@ QUERIES = {
     "marginals": Marginals(DOMAIN, [("a",), ("a", "b"), ("a", "b", "c")]),
     "total": Marginals(DOMAIN, [()]),
     "cell sums": CellSums(DOMAIN, ["a", "c"], np.array([[[1, -3], [0, 2]], [[5, 1], [-2, -2]]])),
+    "distances": Distances(DOMAIN, GROUPS, TWICE),
 }
 
 
@@ -59,6 +63,49 @@ def test_no_neighbour_moves_the_sums_further_than_declared(name, unit, rows):
             assert getattr(found, norm) <= getattr(declared, norm), (part.label, norm)
         if name != "total":  # ... and the declaration is attained, so half of it would be wrong
             assert found.l1 == declared.l1
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+@pytest.mark.parametrize(
+    "expected",
+    [TWICE, [np.zeros_like(r) for r in TWICE], [r / 3 for r in TWICE], [np.full(r.shape, 0.7) for r in TWICE]],
+    ids=["two records", "nothing", "rounded to one", "rounded to one in every cell"],
+)
+def test_the_sensitivity_of_distances_is_exact_over_all_neighbours(expected, relation):
+    """Distances do not add up over records, so every table of up to three rows is tried, not the empty one alone."""
+    query = Distances(DOMAIN, GROUPS, expected)
+    declared = query.sensitivity(PrivacyUnit(relation=relation))[0]
+    tables = [rows for n in range(4) for rows in itertools.combinations_with_replacement(CELLS[::2], n)]
+    of = {rows: table(rows).sum(query)[0] for rows in tables}
+    for rows, distances in of.items():  # by their formula, first
+        cells = [s - np.rint(r) for s, r in zip(table(rows).sum(Marginals(DOMAIN, GROUPS)), expected, strict=True)]
+        assert distances.tolist() == [int(np.abs(c).sum()) for c in cells]
+    seen = np.zeros(4, dtype=np.int64)
+    for rows in tables:
+        for i in range(len(rows)):
+            without = rows[:i] + rows[i + 1 :]
+            others = [without]
+            if relation == "replace-one":
+                others = [tuple(sorted((*without, cell))) for cell in CELLS[::2]]
+            for other in others:
+                d = np.abs(of[rows] - of[other])
+                seen = np.maximum(seen, [d.sum(), (d * d).sum(), d.max(), (d > 0).sum()])
+    found = Sensitivity(*map(int, seen))
+    assert all(getattr(found, n) <= getattr(declared, n) for n in ("l1", "l2_squared", "linf", "l0"))
+    if relation == "add-remove" or expected is TWICE:  # ... and all of it is attained
+        assert found == declared
+
+
+def test_distances_that_make_no_sense():
+    with pytest.raises(InputError, match="no table to compare"):
+        Distances(DOMAIN, [], [])
+    with pytest.raises(InputError, match="2 tables need as many expectations, got 1"):
+        Distances(DOMAIN, ["a", "b"], [np.zeros(2)])
+    with pytest.raises(InputError, match=r"expectation of b must have shape \(3,\), got \(2,\)"):
+        Distances(DOMAIN, ["a", "b"], [np.zeros(2), np.zeros(2)])
+    for wild in (np.nan, np.inf, 1e19, -1e19):  # in 64 bits these would wrap around
+        with pytest.raises(InputError, match="finite counts"):
+            Distances(DOMAIN, ["a"], [np.array([wild, 0])])
 
 
 def test_the_sensitivities_of_tables():

@@ -217,6 +217,7 @@ class Own(Query):
     """Somebody's own question, without a word about what it is called."""
 
     def __init__(self, query: Query) -> None:
+        super().__init__(query.domain)
         self.parts, self.cliques = query.parts, query.cliques  # type: ignore[misc, assignment]
         self.combine, self.row_sensitivity = query.combine, query.row_sensitivity  # type: ignore[method-assign]
 

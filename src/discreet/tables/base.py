@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import require_columns
 from ..domain import Attribute, Clique, Domain
 from ..encoding import Codes
-from ..errors import InputError, SchemaError, did_you_mean
+from ..errors import InputError
 
 IntArray = NDArray[np.int64]
 KEY_BYTES = 16
@@ -70,17 +70,7 @@ class Table(ABC):
                 f"{what} weighs the rows of a person by how many the table says there are; only a table made by "
                 "discreet.tables.sequences.steps counts them itself. Make one, or use ChainLearner(bound='sample')"
             )
-        for made_for in asked.attributes:
-            if made_for.name not in self.domain:
-                hint = did_you_mean(made_for.name, self.domain)
-                raise SchemaError(f"{what} uses the column {made_for.name!r}, which the rows lack{hint}")
-            own = self.domain[made_for.name]
-            if differ := _differences(made_for, own):
-                raise SchemaError(
-                    f"{what} was made for another column {own.name!r} than the rows have ({made_for.size} levels there "
-                    f"and {own.size} here; they differ in {', '.join(differ)}). Make it with the domain of the rows, "
-                    "or encode the rows under the domain that it was made for"
-                )
+        require_columns(what, asked.attributes, self.domain)
 
     def sum(self, query: RowQuery) -> tuple[IntArray, ...]:
         """Sum a query over all rows, exactly."""
@@ -116,11 +106,3 @@ class Table(ABC):
     @abstractmethod
     def without_persons(self) -> Table:
         """The same rows, each its own unit."""
-
-
-def _differences(a: Attribute, b: Attribute) -> list[str]:
-    """Where two attributes of one name differ. That one was peeked at has nothing to do with its codes."""
-    if a is b:
-        return []
-    names = ["labels", *(f.name for f in fields(Attribute) if f.name != "peeked")]  # labels: True equals 1, not "true"
-    return [name for name in names if getattr(a, name) != getattr(b, name)]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import require_columns
 from ...domain import Domain
 from ...errors import InputError
 from ...measurement import Measurement, Measurements
@@ -80,9 +81,9 @@ class AnswersLearner(Learner[ReleasedAnswers]):
         approximate_size: float | None = None,
     ) -> Procedure:
         check_plan(domain, unit, budget)
-        for a in self.workload.domain.attributes:
-            if a.name not in domain or domain[a.name] != a:
-                raise InputError(f"the workload asks about a column {a.name!r} that is not the same in these records")
+        require_columns(
+            type(self.workload).__name__, self.workload.query.attributes, domain
+        )  # before the count is paid
         whole = Whole(domain, unit, budget)
         count, given, rest = counted_first(whole, public_size)
         steps = (*count, self.step(whole, rest, public_size))
