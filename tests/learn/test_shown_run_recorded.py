@@ -194,7 +194,7 @@ def test_every_other_learner(name: str) -> None:
             assert differences(procedure, seen, ledger, card) == [], (budget, unit, size)
 
 
-# -- planted: learners that do not do what they show --------------------------------------------------------------------
+# -- planted: learners that do not do what they show ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
