@@ -23,7 +23,7 @@ What a step asks may depend on earlier answers, which are public by then: that i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -112,7 +112,8 @@ class Procedure:
     """All steps of a learner, in order. Printable; made from public things only.
 
     ``given`` are public tables that need no asking, such as a public number of records. ``approximate_size`` is a
-    public guess of that number, for the errors that are shown.
+    public guess of that number, for the errors that are shown. ``spec``: what it was prepared from, as plain data, by
+    which a stopped run is known again.
     """
 
     method: str
@@ -122,6 +123,7 @@ class Procedure:
     approximate_size: float | None = None
     given: tuple[Measurement, ...] = ()
     composition: Literal["composed", "in sequence", "as one Gaussian", "in blocks"] = "composed"
+    spec: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_size(self.approximate_size)
@@ -155,7 +157,7 @@ class Procedure:
             return self._run(curator, put)
         if self.not_resumable:
             raise InputError(self.not_resumable)
-        with transcript.of(curator, self.to_dict()) as ask:
+        with transcript.of(curator, {**self.to_dict(), "spec": dict(self.spec)}) as ask:
             return self._run(curator, ask)
 
     @property
