@@ -9,7 +9,7 @@ model, the spec and the sums are all that anybody needs to learn the model again
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .arguments import require_domain, shortened
@@ -95,7 +95,7 @@ class Spec:
     ) -> Procedure:
         """What will be asked and for how much, before a row is read: printed it is the plan, and it is what runs."""
         size = public_size if public_size is not None else approximate_size
-        return self.learner().prepare(domain, unit, budget, public_size, size)
+        return replace(self.learner().prepare(domain, unit, budget, public_size, size), spec=self.to_dict())
 
     def for_a_model(self) -> Spec:
         """This spec, if it is of a model; who fits models has no use for a graph alone."""

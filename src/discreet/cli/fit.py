@@ -95,6 +95,7 @@ def fit(
         Path | None, typer.Option("--card", metavar="FILE.yaml", help="Also write the release card beside it.")
     ] = None,
     weight: options.Weight = None,
+    checkpoint: options.Checkpoint = None,
     research_seed: Annotated[
         int | None,
         typer.Option(metavar="N", help="Seeded noise, for teaching and debugging. NOT PRIVATE: nothing is saved."),
@@ -130,6 +131,8 @@ def fit(
     if choices.data is None:
         raise WrongUse("name the file with the private rows, as in `discreet fit patients.csv --schema schema.toml …`")
     if research_seed is not None:
+        if checkpoint is not None:
+            raise WrongUse("--research-seed and --checkpoint: seeded noise can be drawn again; leave one of them out")
         _research(prepared, research_seed, as_json=as_json)
         return
     path = Path(choices.output or "model.zip")
@@ -145,6 +148,7 @@ def fit(
         choices.purpose or "fit",
         (path, card),
         force,
+        checkpoint=checkpoint,
     )
 
     def announce() -> None:

@@ -45,6 +45,7 @@ def measure(
     row_is_line: options.RowIsLine = None,
     level: options.Level = 0.9,
     all_cells: options.All = False,
+    checkpoint: options.Checkpoint = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -107,6 +108,7 @@ def measure(
             outputs=(output,),
             force=force,
             only_plan=plan,
+            checkpoint=checkpoint,
         ),
         announce,
         lambda released: learner.estimate(released, domain),

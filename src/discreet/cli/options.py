@@ -115,6 +115,15 @@ LedgerFile = Annotated[
     Path | None,
     typer.Option("--ledger", metavar="FILE", help="Where the spend is written down; see `discreet ledger create`."),
 ]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        help="Keep every answer in this file until the release is saved. If the run is stopped, the same command goes "
+        "on from there without paying again.",
+    ),
+]
 RunFile = Annotated[
     Path | None,
     typer.Option("--run", metavar="FILE.toml", help="A run file: these options as keys. The line overrides it."),

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import DiscreetError, EngineError, LedgerError
+from ..errors import DiscreetError, EngineError, LedgerError, counted
 from . import options, rows
 from .console import note, progress, waiting
-from .failures import Interrupted
+from .failures import Interrupted, WrongUse
 
 if TYPE_CHECKING:
     from ..io.archive import Sign
     from ..learn.procedure import Procedure
+    from ..learn.transcript import Transcript
     from ..measurement import Measurements
     from ..privacy.budget import Budget
     from ..privacy.curator import Curator
@@ -42,6 +43,7 @@ class Order:
     outputs: tuple[Path | None, ...] = ()
     force: bool = False
     only_plan: bool = False
+    checkpoint: Path | None = None
 
 
 def spend(
@@ -60,9 +62,11 @@ def spend(
     procedure = order.procedure
     account = open_ledger(order.ledger)
     with account or nullcontext():
+        transcript = _transcript(order)
         if account is not None:
             options.check_ledger_notion(account.total, procedure.budget)
-            account.check(procedure.budget, procedure.unit)
+            if transcript is None or transcript.run is None or account.charge_of(transcript.run) is None:
+                account.check(procedure.budget, procedure.unit)
         if not order.only_plan:
             _rows(order, rows.check_rows)
         for place in order.outputs:  # last, so that an old file does not hide what else is wrong
@@ -72,7 +76,9 @@ def spend(
         remark_before(procedure.budget, procedure.domain.peeked)
         if order.only_plan:
             return
-        _buy(order, account, make, save, tell, rescue)
+        if transcript is not None and transcript.answers:
+            note(f"Going on after {counted(transcript.answers, 'answer')} in {transcript.path}; these are paid for.")
+        _buy(order, account, transcript, make, save, tell, rescue)
     if order.ledger is None:
         note("Remark: no ledger was given, so nothing remembers this spend; --ledger FILE adds up what is released.")
     if not any(order.outputs):
@@ -82,6 +88,7 @@ def spend(
 def _buy(
     order: Order,
     account: Ledger | None,
+    transcript: Transcript | None,
     make: Callable[[Measurements], T],
     save: Callable[[T, Sign | None], None],
     tell: Callable[[T], None],
@@ -106,19 +113,54 @@ def _buy(
                     public_size=order.public_size,
                     purpose=order.purpose,
                 )
-                with curator:
-                    released = procedure.run(curator)
+                with curator if transcript is None else nullcontext():  # a run that may go on is settled when saved
+                    released = procedure.run(curator, transcript)
                 made = make(released)
             save(made, sign)
+            if any(order.outputs):
+                _end(curator, transcript)
         except (DiscreetError, OSError, MemoryError) as error:
             if curator is None or curator.spent is None:
                 raise
             if made is not None and rescue is not None:
                 rescue(made)
-            raise after_the_spend(error, str(curator.spent)) from None
+            raise after_the_spend(error, f"{curator.spent} counts as spent{_way_on(transcript)}") from None
         tell(made)
+        _end(curator, transcript)
     except KeyboardInterrupt:  # wherever it comes, also while the result is printed
-        raise Interrupted(what_was_spent(curator, account)) from None
+        raise Interrupted(what_was_spent(curator, account, transcript)) from None
+
+
+def _transcript(order: Order) -> Transcript | None:
+    """The answers of a run that was stopped, or a place for those of one that may be; checked before a row is read."""
+    from ..learn.transcript import Transcript
+
+    place = order.checkpoint
+    if place is None:
+        return None
+    if why := order.procedure.not_resumable:
+        raise WrongUse(f"--checkpoint {place}: {why}")
+    taken = {p.resolve() for p in (*order.outputs, order.data, order.ledger) if p is not None}
+    if place.resolve() in taken:
+        raise WrongUse(f"--checkpoint {place} is a file of its own; it is removed when the release is saved")
+    options.writable(place, force=True)
+    return Transcript(place)
+
+
+def _end(curator: Curator, transcript: Transcript | None) -> None:
+    """What was released is in the hands of its owner: the answers need not be kept any longer."""
+    curator.close()
+    if transcript is not None:
+        transcript.remove()
+
+
+def _way_on(transcript: Transcript | None) -> str:
+    """How to go on with a run that was stopped; nothing where no answer was kept."""
+    if transcript is None or not transcript.path.exists():
+        return ""
+    place = transcript.path
+    again = f"run the same command again with --checkpoint {place}, and it goes on without paying again"
+    return f". Its answers so far are in {place}: {again}"
 
 
 def _rows(order: Order, how: Callable[..., T]) -> T:
@@ -147,20 +189,21 @@ def remark_before(budget: Budget, peeked: Mapping[str, tuple[str, ...]]) -> None
         )
 
 
-def what_was_spent(curator: Curator | None, account: Ledger | None) -> str:
+def what_was_spent(curator: Curator | None, account: Ledger | None, transcript: Transcript | None = None) -> str:
     """After Ctrl-C: what was spent stays spent, and is said."""
     spent: Any = None if curator is None else curator.spent
     if spent is None:
-        return "interrupted; nothing was released and nothing was spent"
+        before = "more " if transcript is not None and transcript.answers else ""
+        return f"interrupted; nothing {before}was released and nothing {before}was spent{_way_on(transcript)}"
     where = "no ledger was given" if account is None else f"it stays in the ledger {account.path}"
-    return f"interrupted after the budget was charged: {spent} counts as spent, and {where}"
+    return f"interrupted after the budget was charged: {spent} counts as spent, and {where}{_way_on(transcript)}"
 
 
-def after_the_spend(error: Exception, spent: str) -> Exception:
+def after_the_spend(error: Exception, said: str) -> Exception:
     """The same failure, with the money said: it is gone, whatever happened to the result."""
     if isinstance(error, DiscreetError):
-        return type(error)(f"{error}; {spent} counts as spent")
+        return type(error)(f"{error}; {said}")
     if isinstance(error, OSError):
         name = f" {error.filename}" if error.filename else ""
-        return EngineError(f"cannot use the file{name}: {error.strerror}; {spent} counts as spent")
-    return EngineError(f"there is not enough memory; {spent} counts as spent")
+        return EngineError(f"cannot use the file{name}: {error.strerror}; {said}")
+    return EngineError(f"there is not enough memory; {said}")

@@ -52,6 +52,7 @@ def structure(
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Show the plan and stop. The data are not opened.")] = False,
     purpose: Annotated[str, typer.Option(metavar="WORD", help="A word for the ledger. It is public.")] = "structure",
+    checkpoint: options.Checkpoint = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -127,6 +128,7 @@ def structure(
             (output,),
             force,
             plan,
+            checkpoint,
         ),
         announce,
         lambda released: spec.conclude(released, domain).model,

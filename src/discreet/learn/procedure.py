@@ -23,18 +23,18 @@ What a step asks may depend on earlier answers, which are public by then: that i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
 from ..domain import Clique, Domain
 from ..errors import InputError, counted
 from ..measurement import Measurement, Measurements
-from ..privacy.budget import Budget, exact, part_of
+from ..privacy.budget import ApproxDP, Budget, exact, part_of
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
-from ..privacy.requests import Asking, Measure, answered, put
+from ..privacy.requests import Ask, Asking, Measure, answered, put
 from ..privacy.unit import PrivacyUnit
 from . import planned
 from .checks import check_curator, checked_size
@@ -112,7 +112,8 @@ class Procedure:
     """All steps of a learner, in order. Printable; made from public things only.
 
     ``given`` are public tables that need no asking, such as a public number of records. ``approximate_size`` is a
-    public guess of that number, for the errors that are shown.
+    public guess of that number, for the errors that are shown. ``spec``: what it was prepared from, as plain data, by
+    which a stopped run is known again.
     """
 
     method: str
@@ -122,6 +123,7 @@ class Procedure:
     approximate_size: float | None = None
     given: tuple[Measurement, ...] = ()
     composition: Literal["composed", "in sequence", "as one Gaussian", "in blocks"] = "composed"
+    spec: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         checked_size(self.approximate_size)
@@ -151,15 +153,31 @@ class Procedure:
         last one, without paying twice.
         """
         self._check(curator)
-        if transcript is not None:
-            if transcript.resumes and self.composition == "in blocks":
-                raise InputError(
-                    "this procedure asks disjoint blocks of the records, and a run that goes on would draw other "
-                    "blocks: it cannot be taken up again. Remove the file, and begin anew"
-                )
-            transcript.begin(curator, self.to_dict())
+        if transcript is None:
+            return self._run(curator, put)
+        if self.not_resumable:
+            raise InputError(self.not_resumable)
+        with transcript.of(curator, {**self.to_dict(), "spec": dict(self.spec)}) as ask:
+            return self._run(curator, ask)
+
+    @property
+    def not_resumable(self) -> str:
+        """Why a run that was stopped cannot go on; "" if it can.
+
+        It would divide the records by fresh coins. A unit that was in one block might be in another; and amplification
+        by sampling is of one sample. It is of two as well for a pure share: with q the rate, (1 + q(a − 1))(1 +
+        q(b − 1)) ≤ 1 + q(ab − 1) for a = e^ε₁, b = e^ε₂ ≥ 1. A zCDP share is not amplified.
+        """
+        sampled = any(step.rate is not None and isinstance(step.share, ApproxDP) for step in self.steps)
+        if self.composition != "in blocks" and not sampled:
+            return ""
+        return (
+            f"{self.method} asks random blocks or samples of the records, and a run that goes on would draw others: it "
+            "cannot be stopped and taken up again. Run it without a file for its answers"
+        )
+
+    def _run(self, curator: Curator, ask: Ask) -> Measurements:
         curator.check_share(self.budget)
-        ask = put if transcript is None else transcript.ask
         kept: list[Measurement] = list(self.given)
         found: dict[str, Any] = {}
         asked = curator

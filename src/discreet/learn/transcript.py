@@ -5,8 +5,12 @@ with the same answers it comes to the same place, and goes on asking from there.
 
 Guarantee: that of the procedure. An answer is in the file before anything is done with it. What was drawn and did not
 get there was seen by nobody, and may be drawn again. What is in the file is booked again in memory, charged to the
-ledger once and for all by the first run, and never asked again. The ledger counts the answers: a copy of the file from
-before the last of them is refused, since going on from it would answer a question twice for one price.
+ledger once and for all by the first run, and never asked again. The ledger knows the run by a random name, so that it
+is charged once wherever it was stopped, and counts its answers: a copy of the file from before the last of them is
+refused, and so are two processes at once, since a question would be answered twice for one price. (An answer is counted
+after it was written. Who pulls the plug in between, and has kept a copy from before, can have that one again: no order
+of the two writes does without such a moment, and this one never loses an answer.) A step on a random sample that goes
+on draws another sample; what that costs is within its share where :meth:`Procedure.run` lets it.
 """
 
 from __future__ import annotations
@@ -14,23 +18,31 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from ..domain import Domain
-from ..errors import FileFormatError, InputError
+from ..errors import BudgetError, FileFormatError, InputError
 from ..measurement import Measurement, Measurements, Noise
 from ..privacy.account import Booking
 from ..privacy.curator import Curator, Selection
-from ..privacy.requests import Request
+from ..privacy.requests import Ask, Request
 from ..privacy.stability import Stability
 from ..privacy.voting import Vote
 
+try:
+    import fcntl
+except ImportError:  # where there are no such locks the ledger alone watches
+    fcntl = None  # type: ignore[assignment]
+
 FORMAT = "discreet-transcript-1"
+_OPENING = f'{{"format": "{FORMAT}"'.encode()
 
 
 class Transcript:
@@ -38,84 +50,129 @@ class Transcript:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._lines = self._read()
+        self._lines = _lines(self.path, self._content())
         self._at = 1  # the next line to be played again; the first is the heading
-        self._count = max(len(self._lines) - 1, 0)
+        self._file: IO[bytes] | None = None
 
     @property
-    def resumes(self) -> bool:
-        """Whether there are answers to go on from."""
-        return self._count > 0
+    def answers(self) -> int:
+        """How many there are to go on from."""
+        return max(len(self._lines) - 1, 0)
 
-    def begin(self, curator: Curator, plan: Mapping[str, Any]) -> None:
-        """Check that these are answers to this very procedure, for the same budget, unit and columns; and that none
-        is missing that the ledger knows of. The rows must be the same, too, which nobody can check."""
-        heading = {"format": FORMAT, "plan": _digest({**plan, "domain": curator.domain.fingerprint})}
-        if not self._lines:
-            return self._write(heading)
-        told = {key: self._lines[0].get(key) for key in heading}
-        if told != heading:
-            raise InputError(
-                f"{self.path} holds the answers of another run (another plan, other columns, or another version); "
-                "name another file, or remove it, and the budget that it was charged stays spent"
-            )
-        charges = [line["charge"] for line in self._lines[1:]]
-        curator.resume(charges[-1] if charges else None, self._count)
-        return None
+    @property
+    def run(self) -> str | None:
+        """By which the ledger knows this run; None before it has begun."""
+        return self._lines[0]["run"] if self._lines else None
 
-    def ask(self, request: Request, curator: Curator) -> Any:
-        """The answer from the file, booked again; or a fresh one, which goes into the file first."""
-        if self._at <= self._count:
-            line = self._lines[self._at]
-            self._at += 1
-            if line.get("request") != _digest(request.describe()):
-                raise InputError(f"{self.path} holds the answer to another question than the one that is asked now")
+    @contextmanager
+    def of(self, curator: Curator, plan: Mapping[str, Any]) -> Iterator[Ask]:
+        """What puts requests to the curator, or has their answers already.
+
+        Checked is that these are answers to this very procedure, for the same budget, unit and columns; and that none
+        is missing that the ledger knows of. The rows must be the same, too, which nobody can check. Afterwards the
+        curator answers nothing more: what it did would not stand here. If the run is stopped nothing is given back.
+        """
+        with self._locked():
+            self._begin(curator, plan)
             try:
-                answer = answer_from(line["answer"], curator.domain)
-                booked = [Booking.from_dict(entry) for entry in line["booked"]]
-            except (KeyError, TypeError, ValueError, IndexError) as error:
-                raise FileFormatError(f"{self.path} holds an answer that cannot be read ({error})") from None
-            curator.book_again(booked)
-            return answer
-        before = len(curator.bookings)
-        answer = request.ask(curator)
-        line = {
-            "request": _digest(request.describe()),
-            "charge": curator.charge,
-            "booked": [booking.to_dict() for booking in curator.bookings[before:]],
-            "answer": plain_answer(answer),
-        }
-        self._write(line)
-        self._count, self._at = self._count + 1, self._at + 1
-        curator.count_answers(self._count)
-        return answer
+                yield self._ask
+                curator.finish()
+            except BaseException:
+                curator.suspend()
+                raise
 
     def remove(self) -> None:
         """Once the release is saved: it holds all of it."""
         self.path.unlink(missing_ok=True)
 
-    def _read(self) -> list[dict[str, Any]]:
-        if not self.path.exists():
-            return []
-        lines = self.path.read_text(encoding="utf-8").split("\n")
-        try:
-            out = [json.loads(line) for line in lines[:-1]]  # what follows the last line end was cut off, and not seen
-        except ValueError:
-            raise FileFormatError(f"{self.path} is no file of answers of a stopped run") from None
-        if out and (not all(isinstance(line, dict) for line in out) or out[0].get("format") != FORMAT):
-            raise FileFormatError(f"{self.path} is no file of answers of a stopped run")
-        if lines[-1] and out:  # take the rest away, so that the next answer begins a line
-            with self.path.open("r+b") as file:
-                file.truncate(len(("\n".join(lines[:-1]) + "\n").encode()))
-        return out
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _begin(self, curator: Curator, plan: Mapping[str, Any]) -> None:
+        told = _digest({**plan, "domain": curator.domain.fingerprint})
+        if not self._lines:
+            run = secrets.token_hex(16)
+            self._write({"format": FORMAT, "plan": told, "run": run, "ledger": curator.has_ledger})
+        heading = self._lines[0]
+        if heading["plan"] != told:
+            raise InputError(
+                f"{self.path} holds the answers of another run (another plan, other columns, or another version); "
+                "name another file, or remove it, and the budget that it was charged stays spent"
+            )
+        if heading["ledger"] != curator.has_ledger:
+            raise BudgetError("a stopped run goes on with the ledger that it was charged to, or without one as before")
+        curator.take_up(heading["run"], self.answers)
+
+    def _ask(self, request: Request, curator: Curator) -> Any:
+        """The answer from the file, booked again; or a fresh one, which goes into the file first."""
+        asked = _digest(request.describe())
+        if self._at < len(self._lines):
+            line = self._lines[self._at]
+            self._at += 1
+            if line.get("request") != asked:
+                raise InputError(f"{self.path} holds the answer to another question than the one that is asked now")
+            try:
+                answer = answer_from(line["answer"], curator.domain)
+                booked = [Booking.from_dict(entry) for entry in line["booked"]]
+            except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
+                raise FileFormatError(
+                    f"{self.path} holds an answer that cannot be read ({type(error).__name__})"
+                ) from None
+            curator.book_again(booked)
+            return answer
+        curator.check_answers(self.answers)
+        before = len(curator.bookings)
+        answer = request.ask(curator)
+        paid = [booking.to_dict() for booking in curator.bookings[before:]]
+        self._write({"request": asked, "booked": paid, "answer": plain_answer(answer)})
+        self._at += 1
+        curator.count_answers(self.answers)
+        return answer
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """The file, for this process alone; two that go on from it at once would ask the same questions twice."""
+        with self.path.open("a+b") as file:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise InputError(f"another process goes on with the run of {self.path} just now") from None
+            content = self._content()
+            self._lines, self._at = _lines(self.path, content), 1
+            file.truncate(content.rfind(b"\n") + 1)  # what was cut off was not seen; the next answer begins a line
+            self._file = file
+            try:
+                yield
+            finally:
+                self._file = None
+
+    def _content(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
 
     def _write(self, line: Mapping[str, Any]) -> None:
-        text = json.dumps(line) + "\n"
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        assert self._file is not None
+        text = json.dumps(line)
+        self._file.write(text.encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
         self._lines.append(json.loads(text))
+
+
+def _lines(path: Path, content: bytes) -> list[dict[str, Any]]:
+    """The whole lines of a file; anything but a file of answers is refused, and never written to."""
+    *whole, rest = content.split(b"\n")
+    try:
+        out = [json.loads(line) for line in whole]
+    except (ValueError, RecursionError):
+        out = [None]
+    known = all(isinstance(line, dict) for line in out)
+    if known and out:
+        known = out[0].get("format") == FORMAT and {"plan", "run", "ledger"} <= {*out[0]}
+    elif known:  # not even the heading was written to the end
+        known = _OPENING.startswith(rest[: len(_OPENING)])
+    if not known:
+        raise FileFormatError(f"{path} is no file of answers of a stopped run; name another one")
+    return out
 
 
 def _digest(facts: Mapping[str, Any]) -> str:

@@ -69,7 +69,9 @@ class Account:
         self._charge: int | None = None
         self._parent: Account | None = None
         self._place: dict[str, Any] = {}  # what this is of its parent, in the list of steps
-        self._closed = False
+        self._closed = False  # nothing more may be asked
+        self._over = False  # and nothing more is to be written to the ledger
+        self._run: str | None = None  # of a run that may be stopped and go on
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._steps: list[dict[str, Any]] = []
@@ -104,29 +106,32 @@ class Account:
     # -- stopping and going on -----------------------------------------------------------------------------------------
 
     @property
-    def charge(self) -> int | None:
-        """The number of the charge in the ledger; None before the first answer, and without a ledger."""
-        return self._root._charge
+    def has_ledger(self) -> bool:
+        return self._root._ledger is not None
 
-    def resume(self, charge: int | None, answers: int) -> None:
-        """Go on with a run that was stopped after so many answers, within the charge that it made."""
+    def take_up(self, run: str, answers: int) -> None:
+        """All that is asked from now on belongs to this run, which may be stopped and go on, and has had ``answers``
+        so far. It goes on within the charge that it made; only a curator that has answered nothing can take it up, as
+        what it has answered would be forgotten by the next."""
         root = self._root
-        root._check_open()
-        if root._charge is not None or root.bookings:
-            raise BudgetError("this curator has answered already; a stopped run goes on with a fresh one")
-        if root._ledger is None or charge is None:
-            if root._ledger is not None or charge is not None:
-                raise BudgetError(
-                    "a stopped run goes on with the ledger that it was charged to, or without one as before"
-                )
-            return
-        root._ledger.check_resumed(charge, root.budget, root.unit, answers)
-        root._charge = charge
+        with root._lock:
+            root._check_open()
+            if root._steps or root._run is not None:
+                raise BudgetError("this curator has answered already; a run that may be stopped takes a fresh one")
+            if root._ledger is not None:
+                root._charge, root._over = root._ledger.resume(run, root.budget, root.unit, answers)
+            root._run = run
 
     def book_again(self, bookings: Sequence[Booking]) -> None:
         """Book what a stopped run has had answered and paid: in memory only, as the charge stands in the ledger."""
         for booking in bookings:
             self._spend(booking.costs, {k: v for k, v in booking.entry.items() if k != "step"})
+
+    def check_answers(self, answers: int) -> None:
+        """Before a run that has had so many answers gets another one: see :meth:`Ledger.check_answers`."""
+        root = self._root
+        if root._ledger is not None and root._charge is not None:
+            root._ledger.check_answers(root._charge, answers)
 
     def count_answers(self, answers: int) -> None:
         """Tell the ledger how many answers a run that may be stopped has had."""
@@ -135,7 +140,12 @@ class Account:
             root._ledger.count_answers(root._charge, answers)
 
     def suspend(self) -> None:
-        """Close without giving anything back: the run will go on in another process, within the same charge."""
+        """Nothing more is asked, and nothing given back: the run will go on elsewhere, within the same charge."""
+        with self._root._lock:
+            self._closed = self._over = True
+
+    def finish(self) -> None:
+        """Nothing more is asked; :meth:`close` gives back what was not used."""
         with self._root._lock:
             self._closed = True
 
@@ -152,10 +162,8 @@ class Account:
     def close(self) -> None:
         """Write the steps to the ledger and give back what was not used. Afterwards nothing can be asked."""
         with self._root._lock:  # an answer on its way in another thread is booked before, or refused after
-            if self._closed:
-                return
-            self._closed = True
-            if self._ledger is None or self._charge is None or self._parent is not None or self._is_forked:
+            over, self._closed, self._over = self._over, True, True
+            if self._ledger is None or self._charge is None or self._parent is not None or over or self._is_forked:
                 return
             self._ledger.record_steps(self._charge, [dict(s) for s in self._steps])
             used = self._accountant.spent
@@ -257,4 +265,6 @@ class Account:
     def _reserve(self) -> None:
         if self._charge is None and self._ledger is not None:
             details = {"purpose": self.purpose, "domain": self.domain.fingerprint}
+            if self._run is not None:
+                details["run"] = self._run
             self._charge = self._ledger.charge(self.budget, self.unit, details)

@@ -34,6 +34,7 @@ from .ledger_entries import (
     FORMAT,
     Entry,
     Kind,
+    Runs,
     add_signatures,
     against_head,
     connect,
@@ -66,6 +67,7 @@ class Ledger:
         self._key_path = None if path is None else key_path(path)
         self._charges: dict[int, Budget] = {}
         self._settled: set[int] = set()
+        self._runs = Runs()
         self._spending: Spending | None = None  # of all charges taken in; None when it must be added up again
         self._unit: PrivacyUnit | None = None
         first = self._entries(0, limit=1)
@@ -125,6 +127,8 @@ class Ledger:
         """Spend, or raise :class:`BudgetError` and spend nothing. When this returns, the spend is on the disk."""
         with self._transaction():
             self.check(amount, unit)
+            if details is not None and details.get("run") in self._runs.charges:
+                raise LedgerError("this run is charged already, by another process that goes on with it")
             # Ours come last: nothing in the details may pass for the amount.
             body = {**(details or {}), "amount": amount.to_dict(), "unit": unit.to_dict(), "version": __version__}
             return self._append("charge", body)
@@ -159,28 +163,47 @@ class Ledger:
             self._catch_up()
             self._append("steps", {"charge": charge, "steps": steps})
 
-    def count_answers(self, charge: int, answers: int) -> None:
-        """Write down how many answers a run that may be stopped and go on has had, all paid for by its charge."""
-        with self._transaction():
-            self._append("answers", {"charge": charge, "answers": answers})
+    # -- runs that may be stopped and go on ---------------------------------------------------------------------------
 
-    def check_resumed(self, charge: int, amount: Budget, unit: PrivacyUnit, answers: int) -> None:
-        """Refuse to go on with a run whose charge is another or is settled, or that has had more answers than are at
-        hand: these would be drawn twice and paid once. (The last one may not have been counted yet.)"""
+    def charge_of(self, run: str) -> int | None:
+        """The number of the charge of a run; None if it was not charged here."""
         with self._lock:
             self._catch_up()
-            entry = next((e for e in self._entries(0) if e.number == charge and e.kind == "charge"), None)
-            if entry is None or self._charges.get(charge) != amount or charge in self._settled:
-                raise LedgerError(f"the ledger has no open charge number {charge} of {amount}; begin the run anew")
-            if PrivacyUnit.from_dict(dict(entry.details["unit"])) != unit:
-                raise LedgerError(f"charge number {charge} of the ledger is for another unit than {unit}")
-            counted = (e for e in self._entries(0) if e.kind == "answers" and e.details["charge"] == charge)
-            known = max((e.details["answers"] for e in counted), default=0)
-            if not answers - 1 <= known <= answers:
-                raise LedgerError(
-                    f"the run of charge number {charge} has had {known} answers, and the file holds {answers}: going "
-                    "on from an older copy would answer a question twice for one price; take the latest file"
-                )
+            return self._runs.charges.get(run)
+
+    def resume(self, run: str, amount: Budget, unit: PrivacyUnit, answers: int) -> tuple[int | None, bool]:
+        """Go on with a run that has ``answers`` at hand: its charge (None if it has had none), and whether it is over,
+        so that nothing more may be drawn for it.
+
+        Refused are a run of another ledger, amount or unit, and one that has had more answers than are at hand: these
+        would be drawn twice and paid once. (The last one may not have been counted yet: it is now.)
+        """
+        charge = self.charge_of(run)
+        if charge is None:
+            if answers:
+                raise LedgerError("this ledger knows nothing of the stopped run; go on with the one it was charged to")
+            return None, False
+        (entry,) = self._entries(charge - 1, limit=1)
+        if (entry.details["amount"], entry.details["unit"]) != (amount.to_dict(), unit.to_dict()):
+            raise LedgerError(f"charge number {charge} of the stopped run is not for {amount}, to protect {unit}")
+        if charge in self._runs.over:
+            return charge, True
+        if self._runs.answers.get(charge, 0) == answers - 1:
+            self.count_answers(charge, answers)
+        self.check_answers(charge, answers)
+        return charge, False
+
+    def check_answers(self, charge: int, answers: int) -> None:
+        """Refuse to draw another answer for a run that has had others than are at hand, or that is over."""
+        with self._lock:
+            self._catch_up()
+            self._runs.check(charge, answers)
+
+    def count_answers(self, charge: int, answers: int) -> None:
+        """Write down how many answers a run has had, all paid for by its charge."""
+        with self._transaction():
+            self.check_answers(charge, answers - 1)
+            self._append("answers", {"charge": charge, "answers": answers})
 
     # -- the key -----------------------------------------------------------------------------------------------------
 
@@ -326,6 +349,7 @@ class Ledger:
         self._public = self._authentic(entries)
         for entry in entries:
             details = entry.details
+            self._runs.take_in(entry)
             if entry.kind == "charge":
                 amount = self._charges[entry.number] = Budget.from_dict(dict(details["amount"]))
                 if self._spending is not None:

@@ -8,7 +8,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -45,6 +45,38 @@ class Entry:
             [previous, self.number, self.time, self.kind, self.details], sort_keys=True, ensure_ascii=True
         )
         return hashlib.sha256(body.encode()).hexdigest()
+
+
+@dataclass
+class Runs:
+    """What the entries tell of runs that may be stopped and go on (:mod:`discreet.learn.transcript`)."""
+
+    charges: dict[str, int] = field(default_factory=dict)
+    """By the names of the runs."""
+    answers: dict[int, int] = field(default_factory=dict)
+    """How many the run of a charge has had, where there are any."""
+    over: set[int] = field(default_factory=set)
+    """Charges whose steps are written down, or that were settled."""
+
+    def take_in(self, entry: Entry) -> None:
+        if entry.kind == "charge" and "run" in entry.details:
+            self.charges[entry.details["run"]] = entry.number
+        elif entry.kind == "answers":
+            self.answers[entry.details["charge"]] = entry.details["answers"]
+        elif entry.kind in ("steps", "settle"):
+            self.over.add(entry.details["charge"])
+
+    def check(self, charge: int, answers: int) -> None:
+        """Refuse another answer to a run that is over, or has had others than are at hand."""
+        known = self.answers.get(charge, 0)
+        if charge in self.over:
+            raise LedgerError(f"the run of charge number {charge} is over, and nothing more can be asked for it")
+        if known != answers:
+            raise LedgerError(
+                f"the run of charge number {charge} has had {known} answers, and the file holds {answers}: going on "
+                "from an older copy, or twice at once, would answer a question twice for one price; take the latest "
+                "file"
+            )
 
 
 def make_file(path: Path, total: Budget) -> bool:

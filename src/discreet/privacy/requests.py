@@ -60,7 +60,10 @@ class Measure(Request):
         return curator.measure(self.query, self.share, noise=self.noise, weights=self.weights)
 
     def describe(self) -> dict[str, Any]:
-        return {**self.query.describe(), "share": self.share.to_dict()}
+        about = [dict(part.about) for part in self.query.parts]
+        weights = None if self.weights is None else [str(w) for w in self.weights]
+        how = {"noise": self.noise, "weights": weights, "share": self.share.to_dict()}
+        return {**self.query.describe(), "about": about, **how}
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Select(Request):
         return curator.select(self.score, self.share, k=self.k)
 
     def describe(self) -> dict[str, Any]:
-        return {**self.score.describe(), "k": self.k, "share": self.share.to_dict()}
+        return _of_candidates(self)
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,12 @@ class SelectEach(Request):
         return curator.select_each(self.score, self.share, k=self.k, mechanism=self.mechanism)
 
     def describe(self) -> dict[str, Any]:
-        return {**self.score.describe(), "k": self.k, "share": self.share.to_dict()}
+        return _of_candidates(self)
+
+
+def _of_candidates(request: Select | SelectEach) -> dict[str, Any]:
+    names = list(request.score.candidates)
+    return {**request.score.describe(), "candidates": names, "k": request.k, "share": request.share.to_dict()}
 
 
 @dataclass(frozen=True)

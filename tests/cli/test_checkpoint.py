@@ -1,0 +1,210 @@
+"""A command that is stopped in the middle, politely or not, goes on with --checkpoint: charged once, nothing asked
+twice, and the release is saved."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_desk import assert_discreet, contents
+
+from discreet import Ledger, Measurements, Release
+from discreet.learn.structure.result import StructureResult
+
+# A process of its own that writes down every draw of noise and, at the one that it is told, waits to be stopped.
+DRIVER = """
+import sys, time
+from pathlib import Path
+from discreet.cli import run
+from discreet.privacy.mechanisms import SecureGateway
+
+stop_at, log = int(sys.argv[1]), Path("draws.log")
+begun = 0
+
+def watched(name):
+    draw = getattr(SecureGateway, name)
+    def wrapper(self, call, values):
+        global begun
+        if begun == stop_at:
+            Path("ready").touch()
+            time.sleep(60)
+        begun += 1
+        with log.open("a") as file:
+            print(name, call.kind, call.scale, file=file)
+        return draw(self, call, values)
+    return wrapper
+
+SecureGateway.add_noise, SecureGateway.select = watched("add_noise"), watched("select")
+sys.exit(run(sys.argv[2:]))
+"""
+NEVER = 10**9
+COMMANDS = {
+    "fit": ["fit", "data.csv", "--schema", "schema.toml", "--epsilon", "1", "-o", "out.zip"],
+    "structure": ["structure", "data.csv", "--schema", "schema.toml", "--epsilon", "1", "-o", "out.json"],
+    "measure": ["measure", "data.csv", "--schema", "schema.toml", "--epsilon", "1", "-o", "out.zip"],
+}
+COMMANDS["measure"] += ["--table", "smoke,age", "--table", "city"]
+
+
+def started(stop_at: int, words: list[str]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", DRIVER, str(stop_at), *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def stopped(stop_at: int, words: list[str], how: signal.Signals) -> str:
+    """Run until this draw, then send the signal; what was said on standard error."""
+    process = started(stop_at, words)
+    begun = time.monotonic()
+    while not Path("ready").exists():
+        assert process.poll() is None and time.monotonic() - begun < 60, process.communicate()
+        time.sleep(0.02)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=60)
+    Path("ready").unlink()
+    assert process.returncode == (130 if how is signal.SIGINT else -how)
+    return said
+
+
+def finished(words: list[str]) -> str:
+    out, said = (process := started(NEVER, words)).communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert_discreet(out + said)
+    return out + said
+
+
+def draws() -> int:
+    log = Path("draws.log")
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def opened(path: Path) -> list[dict[str, object]]:
+    """The steps that a saved release tells of."""
+    if path.suffix == ".json":
+        return list(StructureResult.load(path).card["steps"])
+    try:
+        return list(Release.load(path).card["steps"])
+    except Exception:
+        return list(Measurements.load(path).release["steps"])
+
+
+@pytest.mark.parametrize(
+    ("name", "stops", "how"),
+    [
+        ("fit", (0, 2, 1), signal.SIGKILL),
+        ("fit", (2,), signal.SIGINT),
+        ("structure", (1,), signal.SIGKILL),
+        ("measure", (1,), signal.SIGINT),
+    ],
+)
+def test_it_goes_on(desk: Path, name: str, stops: tuple[int, ...], how: signal.Signals) -> None:
+    command = [*COMMANDS[name], "--ledger", "ledger.db"]
+    finished([*COMMANDS[name], "--checkpoint", "never.stopped"])
+    whole = draws()
+    assert whole >= 2 and not Path("never.stopped").exists()
+    output = Path(command[command.index("-o") + 1])
+    output.unlink()
+    Path("draws.log").unlink()
+    again = [*command, "--checkpoint", "answers"]
+    kept: list[str] = []
+    for stop_at in stops:
+        said = stopped(stop_at, again, how)
+        lines = Path("answers").read_text().splitlines()
+        assert lines[: len(kept)] == kept  # nothing that is there is asked or written again
+        kept = lines
+        if how is signal.SIGINT:
+            assert "run the same command again with --checkpoint answers" in said
+        with Ledger.open("ledger.db") as ledger:
+            assert str(ledger.spent) == "ε = 1 (pure DP)" and not output.exists()
+    said = finished(again)
+    if len(kept) > 1:
+        assert "Going on after" in said
+    assert not Path("answers").exists()
+    # Drawn and lost was at most one question at each stop: that of the two tables of `measure` is one.
+    lost = len(stops)
+    assert whole - 4 <= draws() <= whole + 4 + lost  # what is found on the way decides how many questions follow
+    with Ledger.open("ledger.db") as ledger:
+        entries = ledger.entries
+        assert ledger.verify() == [] and [e.kind for e in entries].count("charge") == 1
+        (written,) = [e.details["steps"] for e in entries if e.kind == "steps"]
+        counted = [e.details["answers"] for e in entries if e.kind == "answers"]
+        assert counted == list(range(1, len(counted) + 1))  # each answer once
+        assert len(written) == len(counted)
+    assert json.loads(json.dumps(opened(output))) == written
+
+
+def test_what_was_answered_before_the_stop_is_in_the_release(desk: Path) -> None:
+    command = [*COMMANDS["fit"], "--ledger", "ledger.db", "--checkpoint", "answers"]
+    stopped(3, command, signal.SIGKILL)
+    lines = [json.loads(line) for line in Path("answers").read_text().splitlines()][1:]
+    finished(command)
+    first = [line["booked"][0]["entry"] for line in lines]
+    assert first and json.loads(json.dumps(opened(Path("out.zip"))[: len(first)])) == first
+
+
+# -- what is refused, before a row is read -----------------------------------------------------------------------------
+
+
+def test_a_file_that_is_something_else_is_left_alone(desk, discreet):
+    for place in ("schema.toml", "data.csv", "ledger.db", "out.zip", "nowhere/answers", "."):
+        before = contents(desk)
+        result = discreet(*COMMANDS["fit"], "--ledger", "ledger.db", "--checkpoint", place)
+        assert result.code in (2, 4) and contents(desk) == before
+        assert place.split("/")[0] in result.err
+
+
+def test_the_answers_of_another_run_are_left_alone(desk, discreet, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("discreet.release.release.Release.of", interrupted)
+        result = discreet(*COMMANDS["fit"], "--ledger", "ledger.db", "--checkpoint", "answers")
+        assert result.code == 130 and "run the same command again with --checkpoint answers" in result.err
+    before = contents(desk)
+    for other in (["--epsilon", "2"], ["--option", "max_parents=1"]):
+        words = [w for w in COMMANDS["fit"] if other[0] != "--epsilon" or w not in ("--epsilon", "1")]
+        result = discreet(*words, *other, "--ledger", "ledger.db", "--checkpoint", "answers")
+        assert result.code == 2 and "another run" in result.err
+    result = discreet(*COMMANDS["fit"], "--checkpoint", "answers")
+    assert result.code == 3 and "ledger" in result.err
+    assert contents(desk) == before
+    assert discreet(*COMMANDS["fit"], "--ledger", "ledger.db", "--checkpoint", "answers").code == 0
+    with Ledger.open("ledger.db") as ledger:
+        assert [e.kind for e in ledger.entries].count("charge") == 1
+
+
+def test_an_error_after_the_spend_says_how_to_go_on(desk, discreet, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", "out.zip")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("discreet.release.release.Release.save", full)
+        result = discreet(*COMMANDS["fit"], "--ledger", "ledger.db", "--checkpoint", "answers")
+    assert result.code != 0 and "counts as spent. Its answers so far are in answers" in result.err
+    with Ledger.open("ledger.db", None) as ledger:
+        assert "settle" not in [e.kind for e in ledger.entries]
+    assert discreet(*COMMANDS["fit"], "--ledger", "ledger.db", "--checkpoint", "answers").code == 0
+
+
+def test_the_last_of_the_budget_is_enough_to_go_on(desk, discreet, monkeypatch):
+    """The charge is made: that nothing is left for another one does not stop it."""
+    words = [*COMMANDS["fit"], "--ledger", "ledger.db", "--checkpoint", "answers"]
+    words[words.index("--epsilon") + 1] = "3"
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("discreet.privacy.mechanisms.SecureGateway.add_noise", interrupted)
+        assert discreet(*words).code == 130
+    assert discreet(*words).code == 0
+
+
+def test_seeded_noise_needs_no_checkpoint(desk, discreet):
+    result = discreet(*COMMANDS["fit"][:-2], "--research-seed", "1", "--checkpoint", "answers")
+    assert result.code == 2 and "--checkpoint" in result.err and not Path("answers").exists()
