@@ -178,10 +178,12 @@ class _Rounds:
         return (
             whole.measure("tables of single columns", Prices(self.domain, self.unit, shares[0]).request(self.columns)),
             whole.later(
-                f"{rounds} selections of a pair for a tree", shares[1], self._select_tree, selecting(shares[1])
+                f"at most {rounds} selections of a pair for a tree", shares[1], self._select_tree, selecting(shares[1])
             ),
             whole.later("tables of the tree", shares[2], self._selected_tree, noise),
-            whole.later(f"{rounds} selections of a pair that is missed", shares[3], self._select, selecting(shares[3])),
+            whole.later(
+                f"at most {rounds} selections of a pair that is missed", shares[3], self._select, selecting(shares[3])
+            ),
             whole.later("tables of what the model misses, and columns again", shares[4], self._selected, noise),
         )
 

@@ -38,7 +38,7 @@ from ..consistency import Estimates
 from .likelihood import Array, Field
 
 TIME = 1.1
-"""Where the flow stops. Set on sachs, generated networks, child, Adult and NLTCS (whole, and with half of their rows and
+"""Where the flow stops. Set on sachs, generated networks, child, Adult and NLTCS (whole, and half of their rows and
 columns); from 0.8 to 1.5 the mean total variation changes by a few percent."""
 STEPS, TOLERANCE = 4, 1e-6
 ROUGH_STEPS, ROUGH_TOLERANCE = 2, 1e-5
