@@ -45,8 +45,8 @@ ROUGH_STEPS, ROUGH_TOLERANCE = 2, 1e-5
 """For fits that only say what to ask next."""
 MOST_ITERATIONS = 120
 EXACT = 0.1
-"""A table without noise counts as one whose noise is this part of the least of the others."""
-LEAST_RIDGE = 1e-9
+"""A table without noise counts as one whose noise is this part of the least of the others; if none has noise, all count
+as right to a record. (Likelihood has no maximum where tables contradict one another, if only by rounding.)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +69,9 @@ def mirror_fit(
     cliques = [c for c in tables if c]
     field = Field(domain, cliques, memory_limit=memory_limit)
     target = field.join({c: tables[c].values / total for c in cliques})
-    noisy = [tables[c].variance for c in cliques if tables[c].variance > 0]
-    least = min(noisy, default=0.0)
-    if not noisy:
-        return MirrorFit(field, field.maximise(target, np.full(field.size, LEAST_RIDGE)).theta, 0.0)
-    variance = field.fill({c: tables[c].variance or EXACT**2 * least for c in cliques})
+    noises = [tables[c].variance for c in cliques if tables[c].variance > 0]
+    least, exact = (min(noises), EXACT**2 * min(noises)) if noises else (1.0, 1.0)
+    variance = field.fill({c: tables[c].variance or exact for c in cliques})
     time = TIME * total / math.sqrt(least)
     steps, tolerance = (ROUGH_STEPS, ROUGH_TOLERANCE) if rough else (STEPS, TOLERANCE)
     ridge = steps / time * (variance / least)
@@ -85,5 +83,6 @@ def mirror_fit(
         ).theta
         mu = field(theta)[1]
     # At the truth every noisy cell adds 1 to this sum, on average.
-    gap = float(((mu - target) ** 2 * total**2 / variance).sum())
-    return MirrorFit(field, theta, gap / sum(tables[c].cells for c in cliques))
+    noisy = field.fill({c: tables[c].variance > 0 for c in cliques}) > 0
+    gap = ((mu - target) ** 2 * total**2 / variance)[noisy]
+    return MirrorFit(field, theta, float(gap.mean()) if noisy.any() else 0.0)
