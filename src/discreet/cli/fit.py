@@ -185,6 +185,7 @@ def _line(words: dict[str, Any]) -> dict[str, Any]:
 
 def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: bool) -> None:
     from ..methods import FAMILIES
+    from ..report import words
     from . import views
 
     lines = views.statement_lines(release.card)
@@ -205,8 +206,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
     model = release.model
     size = f"{counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}"
     say(f"Learned {FAMILIES[prepared.spec.family]}: {size}.")
-    if caution := (release.model.card or {}).get("caution"):
-        say(f"Beware: {caution}.")
+    views.say_lines(words.how_good(release.card))
     kept = ", its card and the noisy tables behind it" if release.again is not None else " and its card"
     doubtful = release.card.get("peeked") or options.weak_protection(prepared.procedure.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")
