@@ -166,7 +166,7 @@ def test_the_answers_of_another_run_are_left_alone(desk, discreet, monkeypatch):
         result = discreet(*COMMANDS["fit"], "--ledger", "ledger.db", "--checkpoint", "answers")
         assert result.code == 130 and "run the same command again with --checkpoint answers" in result.err
     before = contents(desk)
-    for other in (["--epsilon", "2"], ["--option", "max_parents=1"]):
+    for other in (["--epsilon", "2"], ["--option", "most_cells=500"]):
         words = [w for w in COMMANDS["fit"] if other[0] != "--epsilon" or w not in ("--epsilon", "1")]
         result = discreet(*words, *other, "--ledger", "ledger.db", "--checkpoint", "answers")
         assert result.code == 2 and "another run" in result.err
