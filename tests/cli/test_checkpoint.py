@@ -18,11 +18,12 @@ from discreet.learn.structure.result import StructureResult
 
 # A process of its own that writes down every draw of noise and, at the one that it is told, waits to be stopped.
 DRIVER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from discreet.cli import run
 from discreet.privacy.mechanisms import SecureGateway
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started the tests with Ctrl-C ignored
 stop_at, log = int(sys.argv[1]), Path("draws.log")
 begun = 0
 
