@@ -172,7 +172,8 @@ def _shared_gaussian(
     sensitivities: Sequence[Sensitivity], share: GaussianDP, weights: Sequence[Amount], cells: tuple[int, ...]
 ) -> NoisePlan:
     parts = zip(sensitivities, shares(share.mu_squared, weights), strict=True)
-    return _gaussians(sensitivities, [gaussian.scale_for(s.l2_squared, m) for s, m in parts], cells)
+    scales = [mechanisms.fitting(gaussian.scale_for(s.l2_squared, m)) for s, m in parts]
+    return _gaussians(sensitivities, scales, cells)
 
 
 def _gaussians(sensitivities: Sequence[Sensitivity], scales: Sequence[float], cells: tuple[int, ...]) -> NoisePlan:
