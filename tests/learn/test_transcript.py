@@ -14,6 +14,7 @@ from discreet.learn.transcript import Transcript
 from discreet.papers.maximal_monomials import MaximalMonomials
 from discreet.papers.two_stage import TwoStageNetwork
 from discreet.privacy.mechanisms import SecureGateway
+from discreet.release.research import ResearchCurator
 
 ASIA = networks.load("asia")
 ROWS = encode(ASIA.sample(2000, random_state=1).to_pandas(), ASIA.domain)
@@ -226,6 +227,7 @@ def test_a_curator_answers_to_the_run_alone(tmp_path):
     procedure = SearchedNetwork().prepare(ASIA.domain, curator.unit, rest)
     with pytest.raises(BudgetError, match="has answered already"):
         procedure.run(curator, Transcript(tmp_path / "answers"))
+    assert not (tmp_path / "answers").exists()
     curator = Curator(ROWS, PrivacyUnit(), PureDP(1))
     procedure.run(curator, Transcript(tmp_path / "others"))
     with pytest.raises(BudgetError, match="closed"):
@@ -246,3 +248,13 @@ def test_random_blocks_are_not_drawn_twice(tmp_path):
     assert not whole.not_resumable
     amplified = replace(whole.steps[0], share=ApproxDP("0.1", "1e-6"))
     assert replace(whole, whole=replace(whole.whole, budget=ApproxDP(1, "1e-5")), steps=(amplified,)).not_resumable
+
+
+def test_seeded_answers_are_never_those_of_a_release(tmp_path):
+    path, learner = tmp_path / "answers", SearchedNetwork()
+    research = ResearchCurator(ROWS, PrivacyUnit(), PureDP(1), seed=1)
+    learner.prepare(ASIA.domain, research.unit, PureDP(1)).run(research, Transcript(path))
+    gateway = Counting()
+    with pytest.raises(InputError, match="another run"):
+        run(learner, PureDP(1), None, path, gateway)
+    assert gateway.draws == 0

@@ -126,6 +126,13 @@ DOMAIN = Domain.of({"a": 2, "b": 3})
 ROWS = encode({"a": np.arange(50) % 2, "b": np.arange(50) % 3}, DOMAIN)
 
 
+@pytest.mark.parametrize("part", [F(1, 10**40), F(1, 10**700)])
+def test_noise_that_does_not_fit_whole_numbers_is_refused(part):
+    share = GaussianDP(ApproxDP(1, "1e-6").to_gaussian().mu_squared * part)
+    with pytest.raises(BudgetError):
+        plan_noise(Marginals(DOMAIN, [("a",)]), PrivacyUnit(), share)
+
+
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_a_curator_of_gaussian_steps(relation):
     budget = ApproxDP(1, "1e-6")

@@ -9,8 +9,10 @@ ledger once and for all by the first run, and never asked again. The ledger know
 is charged once wherever it was stopped, and counts its answers: a copy of the file from before the last of them is
 refused, and so are two processes at once, since a question would be answered twice for one price. (An answer is counted
 after it was written. Who pulls the plug in between, and has kept a copy from before, can have that one again: no order
-of the two writes does without such a moment, and this one never loses an answer.) A step on a random sample that goes
-on draws another sample; what that costs is within its share where :meth:`Procedure.run` lets it.
+of the two writes does without such a moment, and this one never loses an answer.) Which rows of a person count, and who
+is in a sample, is drawn anew when a run goes on: each answer keeps its own guarantee, for its own coins, and they
+compose; :attr:`Procedure.not_resumable` says where they would not. The file is trusted as the rows are: it lies with
+who holds them, and who writes other costs into it deceives only their own ledger.
 """
 
 from __future__ import annotations
@@ -88,10 +90,13 @@ class Transcript:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _begin(self, curator: Curator, plan: Mapping[str, Any]) -> None:
-        told = _digest({**plan, "domain": curator.domain.fingerprint})
+        # Selections do not say whether their noise protects; so research and release are different runs.
+        public = {key: curator.statement()[key] for key in ("domain", "origin", "version")}
+        told = _digest({**plan, **public})
         if not self._lines:
             run = secrets.token_hex(16)
-            self._write({"format": FORMAT, "plan": told, "run": run, "ledger": curator.has_ledger})
+            curator.take_up(run, 0)
+            return self._write({"format": FORMAT, "plan": told, "run": run, "ledger": curator.has_ledger})
         heading = self._lines[0]
         if heading["plan"] != told:
             raise InputError(
@@ -100,7 +105,7 @@ class Transcript:
             )
         if heading["ledger"] != curator.has_ledger:
             raise BudgetError("a stopped run goes on with the ledger that it was charged to, or without one as before")
-        curator.take_up(heading["run"], self.answers)
+        return curator.take_up(heading["run"], self.answers)
 
     def _ask(self, request: Request, curator: Curator) -> Any:
         """The answer from the file, booked again; or a fresh one, which goes into the file first."""
@@ -145,9 +150,15 @@ class Transcript:
                 yield
             finally:
                 self._file = None
+                if not self._lines:  # it was refused before it began
+                    self.remove()
 
     def _content(self) -> bytes:
-        return self.path.read_bytes() if self.path.exists() else b""
+        if not self.path.exists():
+            return b""
+        if not self.path.is_file():
+            raise FileFormatError(f"{self.path} is no ordinary file, and answers are kept in one; name another place")
+        return self.path.read_bytes()
 
     def _write(self, line: Mapping[str, Any]) -> None:
         assert self._file is not None

@@ -164,20 +164,20 @@ def _gaussian_plan(
 def _zcdp_gaussian(
     sensitivities: Sequence[Sensitivity], share: ZCDP, weights: Sequence[Amount], cells: tuple[int, ...]
 ) -> NoisePlan:
-    calls = tuple(
-        NoiseCall("gaussian", mechanisms.gaussian_scale(s.l2_squared, r), s)
-        for s, r in zip(sensitivities, shares(share.rho, weights), strict=True)
-    )
-    return NoisePlan(calls, tuple(_gaussian_cost(c) for c in calls), cells)
+    parts = zip(sensitivities, shares(share.rho, weights), strict=True)
+    return _gaussians(sensitivities, [mechanisms.gaussian_scale(s.l2_squared, r) for s, r in parts], cells)
 
 
 def _shared_gaussian(
     sensitivities: Sequence[Sensitivity], share: GaussianDP, weights: Sequence[Amount], cells: tuple[int, ...]
 ) -> NoisePlan:
-    calls = tuple(
-        NoiseCall("gaussian", gaussian.scale_for(s.l2_squared, m), s)
-        for s, m in zip(sensitivities, shares(share.mu_squared, weights), strict=True)
-    )
+    parts = zip(sensitivities, shares(share.mu_squared, weights), strict=True)
+    scales = [mechanisms.fitting(gaussian.scale_for(s.l2_squared, m)) for s, m in parts]
+    return _gaussians(sensitivities, scales, cells)
+
+
+def _gaussians(sensitivities: Sequence[Sensitivity], scales: Sequence[float], cells: tuple[int, ...]) -> NoisePlan:
+    calls = tuple(NoiseCall("gaussian", scale, s) for scale, s in zip(scales, sensitivities, strict=True))
     return NoisePlan(calls, tuple(_gaussian_cost(c) for c in calls), cells)
 
 

@@ -69,8 +69,10 @@ def mu_squared_within(epsilon: Fraction, delta: Fraction) -> Fraction | None:
 
 
 def scale_for(l2_squared: int, mu_squared: Fraction) -> float:
-    """The least float σ with Δ₂²/(σ² − s²) ≤ μ²."""
+    """The least float σ with Δ₂²/(σ² − s²) ≤ μ²; infinite where no float is large enough."""
     wanted = Fraction(l2_squared) / mu_squared + SMOOTHING
+    if wanted > 2**1000:
+        return math.inf
     sigma = math.sqrt(float(wanted))
     while Fraction(sigma) ** 2 < wanted:
         sigma = math.nextafter(sigma, math.inf)
