@@ -106,8 +106,8 @@ def fit(
 ) -> None:
     """Learn a model from private rows, and pay for it.
 
-    ε is always the total. Without a graph, one is found privately and paid for
-    from the same budget. The plan is shown before a row is read; `discreet
+    ε is always the total. Without a graph, the tables that matter are found
+    privately and paid for from the same budget. The plan is shown before a row is read; `discreet
     plan` shows it alone. What is saved can be published: the model, its card,
     and where the method allows it the noisy tables behind it.
 

@@ -57,7 +57,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         The *total* of a fit: a number is ε (with ``delta``: (ε, δ)); or PureDP(ε), ZCDP(ρ), ApproxDP(ε, δ).
     family, method, graph, cliques, options:
         What to learn, as for :func:`discreet.resolve` and ``discreet fit``; ``discreet plan --methods`` lists them.
-        Without a graph, a network is found privately and paid for from the same budget.
+        Without a graph, the tables that matter are found privately and paid for from the same budget.
     domain:
         What is publicly known about the columns. Without one, columns are numbers, cut into ``bins`` equal bins
         between the public ``bounds``; numbers outside count in the nearest bin, and what is no number in the first.
