@@ -221,3 +221,17 @@ def test_a_sample_of_gaussian_steps_is_refused_before_it_is_paid(relation):
     said = {"query": "subsample", "rate": "1/2", "share": GaussianDP("0.1").to_dict()}
     about = {"budget": ApproxDP(1, "1e-6").to_dict(), "unit": PrivacyUnit(relation=relation).to_dict()}
     assert contradictions({**about, "spent": None, "steps": [said]}) != []
+
+
+def test_shares_of_another_notion_are_no_contradiction():
+    """Noise has its cost in both, so a Gaussian step may be asked with ρ, and a step of the whole with μ²."""
+    for ask in (
+        lambda c: c.in_gaussian().measure(Marginals(DOMAIN, [("a",)]), ZCDP("0.001"), noise="gaussian"),
+        lambda c: c.measure(Marginals(DOMAIN, [("a",)]), GaussianDP("0.001")),
+    ):
+        curator = Curator(ROWS, PrivacyUnit(), ApproxDP(1, "1e-6"))
+        ask(curator)
+        assert contradictions(curator.statement()) == []
+    said = curator.statement()
+    said["steps"][0]["draws"][0]["scale"] /= 1000
+    assert contradictions(said) != []
