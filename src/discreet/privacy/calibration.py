@@ -174,8 +174,12 @@ def _shared_gaussian(
     sensitivities: Sequence[Sensitivity], share: GaussianDP, weights: Sequence[Amount], cells: tuple[int, ...]
 ) -> NoisePlan:
     parts = zip(sensitivities, shares(share.mu_squared, weights), strict=True)
-    scales = [mechanisms.fitting(gaussian.scale_for(s.l2_squared, m)) for s, m in parts]
-    return _gaussians(sensitivities, scales, cells)
+    return _gaussians(sensitivities, [_scale_within(s.l2_squared, m) for s, m in parts], cells)
+
+
+def _scale_within(l2_squared: int, mu_squared: Fraction) -> float:
+    """The scale for μ², refused where the noise would not fit the whole numbers that it is added to."""
+    return mechanisms.fitting(gaussian.scale_for(l2_squared, mu_squared))
 
 
 def _gaussians(sensitivities: Sequence[Sensitivity], scales: Sequence[float], cells: tuple[int, ...]) -> NoisePlan:
