@@ -10,13 +10,14 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from discreet.domain import Domain
-from discreet.errors import BudgetError
+from discreet.errors import BudgetError, LedgerError
 from discreet.privacy import gaussian
 from discreet.privacy.accounting import Accountant, Cost
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, part_of
 from discreet.privacy.calibration import plan_noise
 from discreet.privacy.claims import contradictions
 from discreet.privacy.curator import Curator
+from discreet.privacy.ledger import Ledger
 from discreet.privacy.query import LargestSum, Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.encode import encode
@@ -155,6 +156,8 @@ def test_a_curator_of_gaussian_steps(relation):
         Curator(ROWS, PrivacyUnit(), ZCDP("0.1")).in_gaussian()
     with pytest.raises(BudgetError):
         Curator(ROWS, PrivacyUnit(), GaussianDP("0.1"))
+    with pytest.raises(LedgerError, match="μ²"):
+        Ledger.in_memory(GaussianDP("0.1"))
 
 
 # -- rounding, against arithmetic of 60 digits and more ----------------------------------------------------------------

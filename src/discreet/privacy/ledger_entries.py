@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from .._version import __version__
 from ..errors import LedgerError
 from ..signing import SigningKey, is_signed
-from .budget import Budget
+from .budget import Budget, GaussianDP
 
 FORMAT = "discreet-ledger-1"
 _WAIT_SECONDS = 120.0
@@ -134,6 +134,8 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def initialise(connection: sqlite3.Connection, total: Budget, key: SigningKey | None = None) -> None:
+    if isinstance(total, GaussianDP):
+        raise LedgerError("a ledger keeps ε, ρ or (ε, δ): μ² is a notion for shares within an (ε, δ) budget")
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(
         "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "
