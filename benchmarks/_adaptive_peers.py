@@ -3,7 +3,9 @@ tables are fitted by :func:`discreet.learn.fields.mirror.mirror_fit`, and infere
 
 So what is compared is the choice of tables and the shares, not programs. Where we depart from the rules:
 
-* Private-PGM's own fit (thousands of steps of mirror descent) is replaced by ours.
+* Private-PGM's own fit (thousands of steps of mirror descent) is replaced by ours. It stops early, for the sake of
+  tables like our default's; where few tables are weak and stand alone, such as single columns of a hundred levels, that
+  costs the peers something, so they may have the likelihood of :class:`NoiseAwareField` instead (``likelihood=True``).
 * A model may have as many cells as our default's, ``most_cells`` of the junction tree in all. (AIM: 80 MB; SWIFT: 1e7
   cells a clique.)
 * MST merges rare levels before it looks at pairs. We do not.
@@ -36,6 +38,7 @@ from discreet.learn.consistency import estimated_total
 from discreet.learn.error_curve import mean_absolute
 from discreet.learn.fields.adaptive import fitted
 from discreet.learn.fields.growth import Tree
+from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.learn.learner import Learner
 from discreet.learn.procedure import Found, Procedure, Step, Whole
 from discreet.measurement import Measurements
@@ -80,6 +83,7 @@ class _Peer(Learner[MarkovRandomField]):
     method: ClassVar[str]
 
     most_cells: int = MOST_CELLS
+    likelihood: bool = False
 
     @abstractmethod
     def steps(self, whole: Whole) -> tuple[Step, ...]: ...
@@ -96,6 +100,8 @@ class _Peer(Learner[MarkovRandomField]):
         return Procedure(self.method, whole, self.steps(whole), approximate_size=approximate_size)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
+        if self.likelihood:
+            return NoiseAwareField(sorted(set(measurements.cliques))).estimate(measurements, domain)
         fit = fitted(domain or measurements.domain, measurements)
         card = card_of(measurements, self.method, estimated_total(measurements))
         return MarkovRandomField(fit.field.domain, fit.field.potentials(fit.theta), card)

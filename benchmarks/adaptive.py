@@ -48,11 +48,12 @@ METHODS: dict[str, Learner[Any]] = {
     DEFAULT: AdaptiveField(),
     SEARCHED: SearchedNetwork(),
     "MST by rule": MST(),
-    "SWIFT by rule, pairs": SWIFT(),
+    "SWIFT by rule": SWIFT(),
+    "SWIFT by rule, likelihood": SWIFT(likelihood=True),
     "AIM by rule, pairs": AIM(),
     "AIM by rule, triples": AIM(ways=3),
 }
-SWIFT_NAME, AIM_NAME, AIM_TRIPLES = RIVALS = tuple(METHODS)[-3:]
+SWIFT_NAME, SWIFT_LIKELIHOOD, AIM_NAME, AIM_TRIPLES = RIVALS = tuple(METHODS)[-4:]
 MOST_COLUMNS = 16
 """Up to so many, AIM also has the workload of all triples: it looks at every one of them in every round."""
 NO_AIM_QUICKLY = ("NLTCS", "child")
@@ -96,7 +97,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
 
 
 def is_measured(task: Task, budget: Budget, method: str, quick: bool) -> bool:
-    if method == SWIFT_NAME:
+    if method in (SWIFT_NAME, SWIFT_LIKELIHOOD):
         return isinstance(budget, ApproxDP)  # it is made of Gaussian noise
     if method == AIM_TRIPLES:
         return not quick and len(task.records[0]) <= MOST_COLUMNS

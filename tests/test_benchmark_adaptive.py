@@ -35,7 +35,7 @@ def _codes(n=3000):
 @pytest.mark.parametrize(
     "learner, budget",
     [(kind(), budget) for kind in (peers.MST, peers.AIM) for budget in (APPROXIMATE, PureDP(1))]
-    + [(peers.SWIFT(), APPROXIMATE)],
+    + [(peers.SWIFT(likelihood=fit), APPROXIMATE) for fit in (False, True)],
     ids=str,
 )
 def test_peers_spend_what_they_say_and_no_more(learner, budget, relation):
@@ -107,7 +107,7 @@ def test_a_small_run_has_its_rows(monkeypatch, tmp_path):
     rows = checked_rows(adaptive.run(quick=True, seed=3, data=tmp_path))
     assert "skipped" in rows[0]["note"] and verdict(rows[0]) == "—"
     beside = {r["reference_name"] for r in rows if r["what"] == "mean TV, pairs" and r["reference"] is not None}
-    assert beside == {adaptive.INDEPENDENT, "MST by rule", adaptive.SWIFT_NAME}
+    assert beside == {adaptive.INDEPENDENT, "MST by rule", adaptive.SWIFT_NAME, adaptive.SWIFT_LIKELIHOOD}
     asked = [r for r in rows if r["setting"].startswith("child") and r["reference"] is None and "TV" in r["what"]]
     assert [r["target"] for r in asked] == [0.0106, 0.0215, 0.055]
     assert all(0 < r["ours"] < 1 for r in rows if r["what"].startswith("mean TV,"))
