@@ -55,7 +55,7 @@ def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
     factor = _rounded_up(math.exp(epsilon)) if epsilon < 20 else f"e^{epsilon:.4g}"
     chance = ""
     if isinstance(converted, ApproxDP):
-        chance = f", except with a probability of {float(converted.delta):.3g}"
+        chance = f", give or take a probability of {float(converted.delta):.3g}"
     who = "any one record" if unit.column is None else f"any one “{unit.column}”"
     if unit.relation == "add-remove":
         change = f"had {who} not been in the data"
