@@ -46,8 +46,8 @@ ROUGH_STEPS, ROUGH_TOLERANCE = 2, 1e-5
 MOST_ITERATIONS, MOST_ITERATIONS_CLOSELY = 120, 500
 """Closely: where noise is so small that the loss must be right to more digits (its errors are of the order s²)."""
 EXACT = 0.1
-"""A table without noise counts as one whose noise is this part of the least of the others; if none has noise, all count
-as right to a record. (Likelihood has no maximum where tables contradict one another, if only by rounding.)"""
+"""A table without noise counts as one whose noise is this part of the least of the others, or of a record
+if none has any. (Likelihood has no maximum where exact tables contradict one another, if only by rounding.)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ def mirror_fit(
     field = Field(domain, cliques, memory_limit=memory_limit)
     target = field.join({c: tables[c].values / total for c in cliques})
     noises = [tables[c].variance for c in cliques if tables[c].variance > 0]
-    least, exact = (min(noises), EXACT**2 * min(noises)) if noises else (1.0, 1.0)
+    least, exact = (min(noises), EXACT**2 * min(noises)) if noises else (EXACT**2, EXACT**2)
     variance = field.fill({c: tables[c].variance or exact for c in cliques})
     time = TIME * total / math.sqrt(least)
     steps, tolerance = (ROUGH_STEPS, ROUGH_TOLERANCE) if rough else (STEPS, min(TOLERANCE, least / total**2))
