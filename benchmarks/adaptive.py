@@ -101,7 +101,7 @@ def is_measured(task: Task, budget: Budget, method: str, quick: bool) -> bool:
         return isinstance(budget, ApproxDP)  # it is made of Gaussian noise
     if len(task.records[0]) > MOST_COLUMNS.get(method, math.inf):
         return False
-    return not quick or method != AIM_TRIPLES and (method != AIM_NAME or task.name not in NO_AIM_QUICKLY)
+    return not quick or (method != AIM_TRIPLES and (method != AIM_NAME or task.name not in NO_AIM_QUICKLY))
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
