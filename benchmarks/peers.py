@@ -33,7 +33,7 @@ from discreet.models.base import Model
 from discreet.models.records import Records
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator
-from discreet.spec import Spec, resolve
+from discreet.spec import resolve
 from discreet.tables.encode import encode
 
 Row = dict[str, Any]
@@ -45,10 +45,7 @@ PACKAGES = {
     "DataSynthesizer": ("DataSynthesizer",),
 }
 DEFAULT = "discreet fit"
-OURS: dict[str, tuple[str, ...]] = {
-    DEFAULT: (),
-    "discreet fit --family pairwise": ("pairwise", "moments"),
-}
+OURS = {DEFAULT: None, "discreet fit --family network": "network", "discreet fit --family pairwise": "pairwise"}
 PURE = ("OpenDP MST", "OpenDP AIM", "DataSynthesizer PrivBayes")
 APPROXIMATE = ("SmartNoise MST", "OpenDP MST", "dpmm PrivBayes", "SmartNoise AIM", "OpenDP AIM", "dpmm MST", "dpmm AIM")
 PATIENCE = 900  # seconds for one run of a peer
@@ -148,7 +145,7 @@ def mean_variation(domain: Domain, true: np.ndarray, made: np.ndarray) -> float:
 def _ours(name: str, budget: Budget, method: str, seed: int, data: Path | None) -> Row:
     """Learn, then make records with rounded counts, as most peers do."""
     domain, true = _records(name, seed, data)
-    spec = Spec(*OURS[method]) if OURS[method] else resolve(domain)
+    spec = resolve(domain, family=OURS[method])
     values = {n: [domain[n].levels[code] for code in true[:, i]] for i, n in enumerate(domain.names)}
     table = encode(values, domain)
     begun = time.perf_counter()

@@ -29,15 +29,21 @@ def blocks(text: str) -> list[tuple[str, str]]:
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import matplotlib
 
+    from discreet.methods import METHODS
+
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
+    methods = METHODS[:]
     names: dict[str, object] = {"__name__": "page"}
-    for language, code in blocks(page.read_text("utf-8")):
-        with contextlib.redirect_stdout(io.StringIO()):
-            if language == "python":
-                exec(compile(code, str(page), "exec", dont_inherit=True), names)
-            else:
-                run_commands(code)
+    try:
+        for language, code in blocks(page.read_text("utf-8")):
+            with contextlib.redirect_stdout(io.StringIO()):
+                if language == "python":
+                    exec(compile(code, str(page), "exec", dont_inherit=True), names)
+                else:
+                    run_commands(code)
+    finally:
+        METHODS[:] = methods  # a page may add one
 
 
 def run_commands(code: str) -> None:

@@ -42,15 +42,25 @@ def said(**words):
 # name: (what is said, the specification or a part of the error, and the columns if they are not the three spins)
 TABLE = {
     # -- nothing, or a family alone
-    "nothing": (said(), network("searched", max_parents=2)),
-    "one column": (said(), network(graph={"smoke": []}), ALONE),
+    "nothing": (said(), field("adaptive")),
+    "one column": (said(), field(cliques=[["smoke"]]), ALONE),
+    "one column, a network": (said(family="network"), network(graph={"smoke": []}), ALONE),
     "one column, a field": (said(family="field"), field(cliques=[["smoke"]]), ALONE),
-    "a guess of the size": (said(approximate_size=500), network("searched", max_parents=2, approximate_size=500)),
-    "the size": (said(public_size=500), network("searched", max_parents=2)),
-    "the size and a guess": (said(public_size=500, approximate_size=9), network("searched", max_parents=2)),
+    "a guess of the size": (said(approximate_size=500), field("adaptive")),
+    "the size": (said(public_size=500), field("adaptive")),
+    "the size and a guess": (said(public_size=500, approximate_size=9), field("adaptive")),
     "network": (said(family="network"), network("searched", max_parents=2)),
-    "field": (said(family="field"), field("searched")),
-    "field and a guess": (said(family="field", approximate_size=500), field("searched", approximate_size=500)),
+    "network and a guess": (
+        said(family="network", approximate_size=500), network("searched", max_parents=2, approximate_size=500),
+    ),
+    "network, the size and a guess": (
+        said(family="network", public_size=500, approximate_size=9), network("searched", max_parents=2),
+    ),
+    "field": (said(family="field"), field("adaptive")),
+    "cliques to be searched": (said(family="field", method="searched"), field("searched")),
+    "cliques to be searched and a guess": (
+        said(family="field", method="searched", approximate_size=500), field("searched", approximate_size=500),
+    ),
     "spin": (said(family="spin"), spin()),
     "spin of order 3": (said(family="spin", options={"order": 3}), spin(order=3)),
     "pairwise": (said(family="field", method="pairwise"), field("pairwise"), LEVELS),
@@ -105,11 +115,15 @@ TABLE = {
     ),
     # -- options
     "options": (
-        said(options={"max_parents": 1, "noise": "laplace"}), network("searched", max_parents=1, noise="laplace"),
+        said(options={"most_cells": 500, "triples": False}), field("adaptive", most_cells=500, triples=False),
     ),
-    "an option with a dash": (said(options={"max-parents": 1}), network("searched", max_parents=1)),
+    "options of a network": (
+        said(family="network", options={"max_parents": 1, "noise": "laplace"}),
+        network("searched", max_parents=1, noise="laplace"),
+    ),
+    "an option with a dash": (said(options={"most-cells": 500}), field("adaptive", most_cells=500)),
     "a share as a fraction": (
-        said(options={"selection": "1/3"}), network("searched", max_parents=2, selection="1/3"),
+        said(family="network", options={"selection": "1/3"}), network("searched", max_parents=2, selection="1/3"),
     ),
     # -- what is wrong with words
     "unknown family": (said(family="networt"), "there is no family 'networt'; did you mean 'network'?"),
@@ -155,7 +169,7 @@ TABLE = {
     "an edge twice": (said(graph=[*PAIRS, PAIRS[0]]), "is there twice"),
     "a word for parents": (said(graph={"lung": "smoke"}), "are a list of names, got the word 'smoke'"),
     # -- what is wrong with options and sizes
-    "unknown option": (said(options={"max_parent": 1}), "has no option 'max_parent'; did you mean 'max_parents'?"),
+    "unknown option": (said(options={"most_cell": 1}), "has no option 'most_cell'; did you mean 'most_cells'?"),
     "an option of another method": (said(family="spin", options={"steps": 5}), "spin, moments has no option 'steps'"),
     "an option of another method, by an earlier word": (
         said(family="ising", options={"steps": 5}), "spin, moments has no option 'steps'",
@@ -169,13 +183,19 @@ TABLE = {
         said(family="spin", method="maximal_monomials", options={"order": 2, "min_weight": 0}), "a positive number",
     ),
     "an order of nothing": (said(family="spin", options={"order": 0}), "order must be a whole number of at least 1"),
-    "a word for a number": (said(options={"max_parents": "some"}), "max_parents must be a whole number, got 'some'"),
-    "a list for a number": (said(options={"selection": [1]}), "selection must be a number or a word, got [1]"),
-    "yes for a number": (said(options={"max_parents": True}), "max_parents must be a whole number, got True"),
+    "a word for a number": (said(options={"most_cells": "some"}), "most_cells must be a whole number, got 'some'"),
+    "a list for a number": (
+        said(family="network", options={"selection": [1]}), "selection must be a number or a word, got [1]",
+    ),
+    "yes for a number": (said(options={"most_cells": True}), "most_cells must be a whole number, got True"),
+    "a number for yes": (said(options={"triples": 1}), "triples must be"),
+    "no cells": (said(options={"most_cells": 0}), "most_cells is a number of cells of at least 1, got 0"),
     "a number out of range": (said(graph="smoke -> lung", options={"fit_steps": -1}), "fit_steps"),
-    "a word that is none": (said(options={"noise": "pink"}), "noise must be 'auto', 'laplace' or 'gaussian'"),
-    "selection takes it all": (said(options={"selection": 1}), "leave some for the tables"),
-    "a root that is not there": (said(options={"root": "smok"}), "no column 'smok'"),
+    "a word that is none": (
+        said(family="network", options={"noise": "pink"}), "noise must be 'auto', 'laplace' or 'gaussian'",
+    ),
+    "selection takes it all": (said(family="network", options={"selection": 1}), "leave some for the tables"),
+    "a root that is not there": (said(family="network", options={"root": "smok"}), "no column 'smok'"),
     "options in words": (said(options="max_parents"), "options are a table of names and values"),
     "a size of nobody": (said(public_size=0), "public_size is a whole number of at least 1, got 0"),
     "a size in words": (said(public_size="many"), "public_size is a whole number of at least 1, got 'many'"),

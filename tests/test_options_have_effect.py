@@ -62,6 +62,8 @@ OTHER: dict[Any, Any] = {
     "how": "each edge",
     "blocks": 7,
     "random_state": 1,
+    "most_cells": 4,
+    "triples": False,
     ("field", "searched", "largest"): 3,
     ("structure", "stable_mode", "blocks"): 9,
     ("structure", "stable_mode", "steps"): 1,

@@ -179,11 +179,13 @@ def test_bad_specs(make, message):
 
 
 def test_the_default_follows_public_quantities():
-    assert resolve(Domain.of({"a": 2})) == Spec("network", "optimal", {"graph": {"a": []}})
-    assert resolve(DOMAIN) == Spec("network", "searched", {"max_parents": 2})
-    assert resolve(DOMAIN, approximate_size=1000).options["approximate_size"] == 1000
-    assert "approximate_size" not in resolve(DOMAIN, public_size=1000).options, "the curator knows it"
-    assert resolve(Domain.of({f"c{i}": 2 for i in range(100)})).options == {"max_parents": 1}
+    assert resolve(Domain.of({"a": 2})) == Spec("field", "noise_aware", {"cliques": [["a"]]})
+    assert resolve(DOMAIN) == resolve(DOMAIN, approximate_size=1000) == Spec("field", "adaptive")
+    assert resolve(DOMAIN, family="network") == Spec("network", "searched", {"max_parents": 2})
+    assert resolve(DOMAIN, family="network", approximate_size=1000).options["approximate_size"] == 1000
+    sized = resolve(DOMAIN, family="network", public_size=1000)
+    assert "approximate_size" not in sized.options, "the curator knows it"
+    assert resolve(Domain.of({f"c{i}": 2 for i in range(100)}), family="network").options == {"max_parents": 1}
 
 
 # -- files from anywhere -----------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def play(directory: Path, people: int, run: Run, commands: Sequence[str] = ()) -
         "\nPeeked levels are not protected. So the draft is replaced by what the questionnaire says, which is public:"
     )
     print(f"  {at['schema.toml']}  the schema: eight questions, answered yes or no")
-    print(f"  {at['graph.txt']}  a graph that experts drew without looking (leave it out, and one is found privately)")
+    print(f"  {at['graph.txt']}  a graph that experts drew without looking (without it, one is found privately)")
 
     asked = [at["patients.csv"], "--schema", at["schema.toml"], "--graph", at["graph.txt"], "--epsilon", EPSILON]
     steps = [

@@ -85,7 +85,7 @@ def _must_be_given(one: dataclasses.Field[Any]) -> bool:
 _NO_FIELD = {"min_weight": "without a public lower bound on the weight of an interaction, what it finds is no field"}
 
 # The first method of a family is its default for a structure that is given, or where none is needed.
-METHODS = (
+METHODS = [
     Method("network", "optimal", OptimalNetwork, "noisy families with optimal shares, made consistent"),
     Method("network", "searched", SearchedNetwork, "a graph found privately, then its tables"),
     Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published"),
@@ -106,7 +106,7 @@ METHODS = (
     Method(STRUCTURE, "thresholded", ThresholdedParameters, "the edges of a model of noisy moments"),
     Method(STRUCTURE, "thresholded_regressions", ThresholdedRegressions, "the edges of a model of private regressions"),
     Method(STRUCTURE, "stable_mode", StableMode, "what most blocks of the records find, as published"),
-)
+]
 
 
 def method_of(family: str, name: str) -> Method:

@@ -46,7 +46,7 @@ def test_a_schema_and_a_budget_are_enough(desk, discreet):
     assert_discreet(result.text)
     assert "No row has been read" in result.out and "Guarantee: ε = 1" in result.out
     release = Release.load(desk / "model.zip")
-    assert release.recipe.method == "searched" and release.model.domain.names == ("smoke", "age", "city")
+    assert release.recipe.method == "adaptive" and release.model.domain.names == ("smoke", "age", "city")
     for canary in CANARIES:
         assert canary.encode() not in (desk / "model.zip").read_bytes()
 
@@ -60,7 +60,7 @@ def test_the_plan_reads_no_row_and_spends_nothing(desk, discreet):
     del before["data.csv"]
     assert contents(desk) == before
     as_json = json.loads(discreet("plan", "--schema", "schema.toml", "--rho", "0.1", "--json").out)
-    assert as_json["recipe"]["method"] == "searched" and as_json["seconds"] >= 0
+    assert as_json["recipe"]["method"] == "adaptive" and as_json["seconds"] >= 0
     sized = discreet(
         "plan", "--schema", "schema.toml", "--epsilon", "1", "--graph", ARROWS, "--approximate-size", "1000"
     )
@@ -75,13 +75,16 @@ FITS = {
     "field by its edges": ["--graph", "smoke -- city; age -- city"],
     "field by its cliques": ["--cliques", "smoke,age", "--cliques", "city"],
     "field from arrows": ["--family", "field", "--graph", "smoke -> city"],
-    "field searched": ["--family", "field"],
+    "field searched": ["--family", "field", "--method", "searched"],
+    "field adaptive": [],
+    "field adaptive with a delta": ["--delta", "1e-6"],
+    "field adaptive with options": ["--option", "most_cells=20", "--option", "triples=false"],
     "field, collective": ["--family", "field", "--method", "collective", "--cliques", "smoke,city"],
     "pairwise": ["--family", "pairwise"],
-    "public size": ["--public-size", "5"],
-    "replace-one": ["--relation", "replace-one"],
-    "person": ["--unit-column", "patient", "--max-rows", "2"],
-    "memory engine": ["--engine", "memory"],
+    "field, public size": ["--public-size", "5"],
+    "field, replace-one": ["--relation", "replace-one"],
+    "field, person": ["--unit-column", "patient", "--max-rows", "2"],
+    "field, memory engine": ["--engine", "memory"],
 }
 
 
@@ -143,11 +146,12 @@ def test_graphs_from_files(name, desk, discreet, model):
 
 
 def test_the_ledger_remembers_month_after_month(desk, discreet):
+    fit = [*FIT, "--epsilon", "1", "--graph", "smoke -> city", "--ledger", "ledger.db"]  # spends all of it
     for month in ("january", "february", "march"):
-        result = discreet(*FIT, "--epsilon", "1", "--ledger", "ledger.db", "-o", f"{month}.zip", "--purpose", month)
+        result = discreet(*fit, "-o", f"{month}.zip", "--purpose", month)
         assert result.code == 0, result.err
     assert spent(desk) == 3
-    refused = discreet(*FIT, "--epsilon", "1", "--ledger", "ledger.db", "-o", "april.zip")
+    refused = discreet(*fit, "-o", "april.zip")
     assert refused.code == 3 and "does not suffice" in refused.err and not (desk / "april.zip").exists()
     shown = discreet("ledger", "show", "ledger.db").out
     assert "january" in shown and "march" in shown

@@ -114,7 +114,7 @@ def test_zcdp_is_put_into_words_at_a_stated_delta(desk, discreet):
         text = discreet(command, "t.zip").out
         assert f"ρ = 0.1 (zCDP) in total. That is {converted}. Nothing in this release" in text
         assert f"more than {factor:.3g} times likelier or less likely to appear had any one record not been" in text
-        assert "in the data, except with a probability of 1e-06." in text
+        assert "in the data, give or take a probability of 1e-06." in text
 
 
 def test_too_many_cells_in_all_are_refused_in_words_of_the_command_line(desk, discreet, monkeypatch):

@@ -66,6 +66,7 @@ def test_a_graph_is_released_paid_for_and_used(survey, discreet):
                     "--graph", "graph.json", "--json")  # fmt: skip
     assert used.code == 0, used.err
     assert json.loads(used.out)["edges"] == EDGES and spent(survey) == 2
+    assert any("learned in another release (ε = 1, δ = 1e-06" in line for line in json.loads(used.out)["statement"])
     again = discreet(*ASK, *STABLE, "-o", "graph.json")
     assert again.code == 4 and "exists already" in again.err
 

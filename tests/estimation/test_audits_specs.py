@@ -29,6 +29,7 @@ SPECS = {
     "default": resolve(PLAIN),
     "optimal": Spec("network", "optimal", {"graph": {"b": ["a"], "c": ["b"]}}),
     "two stages": Spec("network", "two_stage", {"graph": {"b": ["a"], "c": ["b"]}}),
+    "network searched": Spec("network", "searched", {"max_parents": 2}),
     "field searched": Spec("field", "searched"),
     "field": Spec("field", "noise_aware", {"cliques": [["a", "b"], ["c"]]}),
     "pairwise": Spec("field", "pairwise"),
@@ -51,7 +52,7 @@ def test_nothing_depends_on_rows_but_through_noise(name: str, domain: Domain, un
     assert failures(found) == []
 
 
-@pytest.mark.parametrize("name", ["default", "field searched"])
+@pytest.mark.parametrize("name", ["default", "network searched", "field searched"])
 def test_other_budgets(name: str) -> None:
     budget: Budget = ApproxDP(1, 1e-6)
     found = audit_replay(partial(release, spec=SPECS[name]), PLAIN, PrivacyUnit(), budget, count=12)

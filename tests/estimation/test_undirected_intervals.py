@@ -1,16 +1,19 @@
-"""Noise intervals of the default learner: they cover what the same estimator says of the exact tables."""
+"""Noise intervals of the default learners: they cover what the same estimator says of the exact tables."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 
+from discreet import encode, networks
+from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.measurement import Measurements, Noise
 from discreet.models import generators
-from discreet.privacy.budget import PureDP
+from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.release.uncertainty import coverage, noise_intervals
 from discreet.tables.memory import MemoryTable
@@ -39,6 +42,32 @@ def test_ninety_per_cent_cover_between_85_and_95() -> None:
     assert 0.85 - 0.04 < np.mean(marginal) < 0.95 + 0.02
     assert 0.85 - 0.05 < np.mean(conditional) < 0.95 + 0.03
     assert abs(np.mean(survived) - np.mean(same)) < 0.15  # how often the most probable values survive the noise
+
+
+@pytest.mark.chance
+@pytest.mark.parametrize("budget", [PureDP(1), ApproxDP(1, "1e-9")], ids=str)
+def test_intervals_of_a_field_whose_tables_were_found(budget: Budget) -> None:
+    """Given the tables that were found. They overlap, so that tables near the noisy ones contradict one another; and
+    Asia has cells that nobody is in. The half-widths are a few times what noise of 30 records in 5,000 can do."""
+    truth = networks.load("asia")
+    learner, hits, widths = AdaptiveField(), [], []
+    for number in range(5):
+        records = truth.sample(5000, random_state=number)
+        measured = learner.measure(Curator(encode(records.to_pandas(), truth.domain), budget=budget))
+        model = learner.estimate(measured, truth.domain)
+        exact = learner.estimate(
+            Measurements(
+                replace(m, counts=records.counts(m.clique), noise=Noise("none"), origin="research") for m in measured
+            ),
+            truth.domain,
+        )
+        found = noise_intervals(learner.estimate, measured, model, draws=20, random_state=number)
+        pairs = list(combinations(truth.domain.names, 2))
+        intervals = [found.marginal(pair) for pair in pairs]
+        hits.append(coverage(intervals, [exact.marginal(pair).probabilities for pair in pairs]))
+        widths += [float(i.half_width.mean()) for i in intervals]
+    assert 0.82 < np.mean(hits) < 0.98
+    assert np.mean(widths) < 0.012
 
 
 @pytest.mark.chance

@@ -125,3 +125,11 @@ def test_a_refusal_says_nothing_of_values_or_of_how_many_there_are(name):
             REFUSED[name](long)
         said.append(str(refusal.value))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("rows", [[], [[[0], [1]]], [[[0], [1]], [[0], [1]]], [[[0], [1]], [0, 1]], [[0, np.ones(2)]]])
+def test_rows_in_a_list_may_hold_anything_and_be_none(rows):
+    """NumPy makes three dimensions of the second and third, and one of the first: the fits would fail."""
+    PrivateGraphicalModel(1.0, domain=Domain.of({"a": 2, "b": 3})).fit(rows)
+    with pytest.raises(InputError, match="every row"):
+        PrivateGraphicalModel(1.0, domain=Domain.of({"a": 2, "b": 3})).fit([*rows, [0]])

@@ -14,6 +14,7 @@ from discreet.learn.transcript import Transcript
 from discreet.papers.maximal_monomials import MaximalMonomials
 from discreet.papers.two_stage import TwoStageNetwork
 from discreet.privacy.mechanisms import SecureGateway
+from discreet.release.research import ResearchCurator
 
 ASIA = networks.load("asia")
 ROWS = encode(ASIA.sample(2000, random_state=1).to_pandas(), ASIA.domain)
@@ -154,11 +155,11 @@ def test_stopped_after_the_charge_and_before_the_first_answer(learner, tmp_path)
 def test_stopped_between_the_answer_and_its_count(tmp_path, monkeypatch):
     ledger, path = Ledger.in_memory(PureDP(1)), tmp_path / "answers"
 
-    def pulled(charge, answers):
+    def pulled(charge, before, had):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(ledger, "count_answers", pulled)
+        patch.setattr(ledger, "count_answer", pulled)
         run(SearchedNetwork(), PureDP(1), ledger, path, Counting())
     gateway = Counting(0)
     with pytest.raises(KeyboardInterrupt):  # the one answer is there, and counted now
@@ -226,6 +227,7 @@ def test_a_curator_answers_to_the_run_alone(tmp_path):
     procedure = SearchedNetwork().prepare(ASIA.domain, curator.unit, rest)
     with pytest.raises(BudgetError, match="has answered already"):
         procedure.run(curator, Transcript(tmp_path / "answers"))
+    assert not (tmp_path / "answers").exists()
     curator = Curator(ROWS, PrivacyUnit(), PureDP(1))
     procedure.run(curator, Transcript(tmp_path / "others"))
     with pytest.raises(BudgetError, match="closed"):
@@ -246,3 +248,68 @@ def test_random_blocks_are_not_drawn_twice(tmp_path):
     assert not whole.not_resumable
     amplified = replace(whole.steps[0], share=ApproxDP("0.1", "1e-6"))
     assert replace(whole, whole=replace(whole.whole, budget=ApproxDP(1, "1e-5")), steps=(amplified,)).not_resumable
+
+
+def test_seeded_answers_are_never_those_of_a_release(tmp_path):
+    path, learner = tmp_path / "answers", SearchedNetwork()
+    research = ResearchCurator(ROWS, PrivacyUnit(), PureDP(1), seed=1)
+    learner.prepare(ASIA.domain, research.unit, PureDP(1)).run(research, Transcript(path))
+    gateway = Counting()
+    with pytest.raises(InputError, match="another run"):
+        run(learner, PureDP(1), None, path, gateway)
+    assert gateway.draws == 0
+
+
+class Meanwhile(Counting):
+    """While the noise of its first answer is drawn, something else happens."""
+
+    def __init__(self, other):
+        super().__init__()
+        self.other = other
+
+    def _count(self):
+        other, self.other = self.other, None
+        if other is not None:
+            other()
+        super()._count()
+
+
+def overtaken(tmp_path, ledger):
+    """Two processes go on from copies, and draw their next answers at the same time: the first one counts."""
+    path, copy = stopped(tmp_path, ledger), tmp_path / "copy"
+    shutil.copy(path, copy)
+
+    def first():
+        with pytest.raises(KeyboardInterrupt):
+            run(SearchedNetwork(), PureDP(1), ledger, path, Counting(1))
+
+    return path, copy, Meanwhile(first)
+
+
+def test_of_two_answers_drawn_at_once_one_is_kept(tmp_path):
+    ledger = Ledger.in_memory(PureDP(1))
+    path, copy, gateway = overtaken(tmp_path, ledger)
+    before = copy.read_bytes()
+    with pytest.raises(LedgerError, match="twice at once"):
+        run(SearchedNetwork(), PureDP(1), ledger, copy, gateway)
+    assert gateway.draws == 1 and copy.read_bytes() == before  # what it drew is in no file
+    with pytest.raises(LedgerError, match="older copy"):
+        run(SearchedNetwork(), PureDP(1), ledger, copy, Counting())
+    run(SearchedNetwork(), PureDP(1), ledger, path, Counting())
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_as_many_answers_are_not_the_same_answers(tmp_path, over, monkeypatch):
+    """The plug is pulled before the one that came second can take its answer back."""
+    ledger = Ledger.in_memory(PureDP(1))
+    _, copy, gateway = overtaken(tmp_path, ledger)
+    with monkeypatch.context() as patch, pytest.raises(LedgerError):
+        patch.setattr(Transcript, "_take_back", lambda self: None, raising=False)
+        run(SearchedNetwork(), PureDP(1), ledger, copy, gateway)
+    if over:
+        (charge,) = [e.number for e in ledger.entries if e.kind == "charge"]
+        ledger.settle(charge, PureDP(1))
+    late = Counting()
+    with pytest.raises(LedgerError, match="holds 5 others"):
+        run(SearchedNetwork(), PureDP(1), ledger, copy, late)
+    assert late.draws == 0

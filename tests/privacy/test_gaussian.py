@@ -1,19 +1,23 @@
 """All-Gaussian steps as one Gaussian: the curve, whole numbers, the filter, and a second opinion."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction as F
+from functools import lru_cache
 
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from discreet.domain import Domain
-from discreet.errors import BudgetError
+from discreet.errors import BudgetError, LedgerError
 from discreet.privacy import gaussian
 from discreet.privacy.accounting import Accountant, Cost
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, part_of
 from discreet.privacy.calibration import plan_noise
+from discreet.privacy.claims import contradictions
 from discreet.privacy.curator import Curator
+from discreet.privacy.ledger import Ledger
 from discreet.privacy.query import LargestSum, Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.encode import encode
@@ -126,6 +130,13 @@ DOMAIN = Domain.of({"a": 2, "b": 3})
 ROWS = encode({"a": np.arange(50) % 2, "b": np.arange(50) % 3}, DOMAIN)
 
 
+@pytest.mark.parametrize("part", [F(1, 10**40), F(1, 10**700)])
+def test_noise_that_does_not_fit_whole_numbers_is_refused(part):
+    share = GaussianDP(ApproxDP(1, "1e-6").to_gaussian().mu_squared * part)
+    with pytest.raises(BudgetError):
+        plan_noise(Marginals(DOMAIN, [("a",)]), PrivacyUnit(), share)
+
+
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 def test_a_curator_of_gaussian_steps(relation):
     budget = ApproxDP(1, "1e-6")
@@ -145,3 +156,92 @@ def test_a_curator_of_gaussian_steps(relation):
         Curator(ROWS, PrivacyUnit(), ZCDP("0.1")).in_gaussian()
     with pytest.raises(BudgetError):
         Curator(ROWS, PrivacyUnit(), GaussianDP("0.1"))
+    with pytest.raises(LedgerError, match="μ²"):
+        Ledger.in_memory(GaussianDP("0.1"))
+
+
+# -- rounding, against arithmetic of 60 digits and more ----------------------------------------------------------------
+
+
+def phi(x):
+    """Φ(x) of a Decimal x ≤ 0, by its power series with twice the digits that cancel."""
+    digits = 60 + 2 * int(x * x / 2)
+    with localcontext() as context:
+        context.prec = digits
+        term = total = -x
+        k = 1
+        while term > Decimal(10) ** (10 - digits):
+            term *= x * x / (2 * k + 1)
+            total += term
+            k += 1
+        return Decimal(1) / 2 - total * (-x * x / 2).exp() / (2 * pi(digits)).sqrt()
+
+
+@lru_cache(maxsize=256)
+def pi(digits):
+    """Machin's formula."""
+    with localcontext() as context:
+        context.prec = digits + 5
+
+        def arctan(n):
+            power = total = Decimal(1) / n
+            k = 1
+            while abs(power) > Decimal(10) ** -(digits + 5):
+                power /= -n * n
+                k += 2
+                total += power / k
+            return total
+
+        return 4 * (4 * arctan(5) - arctan(239))
+
+
+def true_delta(mu2, epsilon):
+    with localcontext() as context:
+        context.prec = 400
+        mu, e = (Decimal(mu2.numerator) / mu2.denominator).sqrt(), Decimal(epsilon.numerator) / epsilon.denominator
+        return phi(-e / mu + mu / 2) - e.exp() * phi(-e / mu - mu / 2)
+
+
+@pytest.mark.parametrize("epsilon", ["0.000001000001", "0.0000013", "0.000003", "0.00001", "0.01", "1", "30"])
+@pytest.mark.parametrize("delta", ["1e-6", "1e-9", "1e-22", "1e-30", "1e-100"])
+def test_the_curve_is_never_exceeded_not_even_by_rounding(epsilon, delta):
+    mu2 = gaussian.mu_squared_within(F(epsilon), F(delta))
+    assert true_delta(mu2, F(epsilon)) <= Decimal(delta)
+    assert true_delta(mu2 * F("1.001"), F(epsilon)) > Decimal(delta)  # and it is used up
+
+
+def test_probabilities_of_few_digits_are_on_the_safe_side():
+    """Φ(b) is 6·10⁻³²³ here, of which a float has hardly a digit."""
+    assert gaussian.delta_of(29.75, 700.0) >= float(true_delta(F("29.75") ** 2, F(700)))
+
+
+def test_shares_that_are_too_small_are_refused():
+    for tiny in ("1e-400", F(1, 2**113)):
+        asked = Curator(ROWS, PrivacyUnit(), ApproxDP(1, "1e-6")).in_gaussian()
+        with pytest.raises(BudgetError, match="64 bits"):
+            asked.measure(Marginals(DOMAIN, [("a",)]), GaussianDP(tiny))
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_sample_of_gaussian_steps_is_refused_before_it_is_paid(relation):
+    asked = Curator(ROWS, PrivacyUnit(relation=relation), ApproxDP(1, "1e-6")).in_gaussian()
+    with pytest.raises(BudgetError, match="a sample"):
+        asked.subsample("0.5")
+    assert asked.spent is None
+    said = {"query": "subsample", "rate": "1/2", "share": GaussianDP("0.1").to_dict()}
+    about = {"budget": ApproxDP(1, "1e-6").to_dict(), "unit": PrivacyUnit(relation=relation).to_dict()}
+    assert contradictions({**about, "spent": None, "steps": [said]}) != []
+
+
+def test_shares_of_another_notion_are_no_contradiction():
+    """Noise has its cost in both, so a Gaussian step may be asked with ρ, and a step of the whole with μ²."""
+    for ask in (
+        lambda c: c.in_gaussian().measure(Marginals(DOMAIN, [("a",)]), ZCDP("0.001"), noise="gaussian"),
+        lambda c: c.measure(Marginals(DOMAIN, [("a",)]), GaussianDP("0.001")),
+    ):
+        curator = Curator(ROWS, PrivacyUnit(), ApproxDP(1, "1e-6"))
+        ask(curator)
+        assert contradictions(curator.statement()) == []
+    said = curator.statement()
+    said["steps"][0]["draws"][0]["scale"] /= 1000
+    assert contradictions(said) != []

@@ -110,6 +110,25 @@ def test_portions_follow_weights(noise):
         assert parts[1].part / parts[0].part == pytest.approx(3, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("card", "said"),
+    [
+        ({}, None),
+        ({"misfit": "much"}, None),
+        ({"misfit": 0.7}, "as near to its noisy tables as their noise allows (misfit 0.7; noise leaves 1)"),
+        ({"misfit": 2.34}, "Beware: the model misses its own tables: its squared distance from them is 2.3 times"),
+        ({"misfit": 0.7, "caution": "noise only"}, "Beware: noise only."),
+    ],
+)
+def test_how_good_the_model_is_in_one_sentence(card, said, release):
+    sentences = words.how_good(card)
+    assert len(sentences) == (said is not None) and all(said in s for s in sentences)
+    model = release["model"].with_card({**release["model"].card, **card})
+    html = report_html(model, card_text=CARD)
+    assert all(s in html for s in sentences) and ("Beware" in html) == ("Beware" in "".join(sentences))
+    assert ("misfit" in html) == ("misfit" in "".join(sentences))
+
+
 def test_words_for_every_notion_and_unit():
     card = {
         "budget": {"notion": "zcdp", "rho": "1/10"},

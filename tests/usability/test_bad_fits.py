@@ -83,17 +83,19 @@ CATALOGUE = {
     ),
     "Ising model of many levels": (fitting("--family", "ising"), WRONG_USE, ["'age'", "two levels"]),
     "unknown option of the method": (
-        fitting("--option", "max_parent=1"), WRONG_USE, ["'max_parent'", "did you mean 'max_parents'"],
+        fitting("--option", "most_cell=1"), WRONG_USE, ["'most_cell'", "did you mean 'most_cells'"],
     ),
     "option without a value": (fitting("--option", "max_parents"), WRONG_USE, ["'max_parents'", "name=value"]),
     "option twice": (
         fitting("--option", "max_parents=1", "--option", "max_parents=2"), WRONG_USE, ["max_parents", "twice"],
     ),
-    "option of the wrong kind": (fitting("--option", "max_parents=some"), WRONG_USE, ["max_parents", "'some'"]),
+    "option of the wrong kind": (fitting("--option", "most_cells=some"), WRONG_USE, ["most_cells", "'some'"]),
     "option out of range": (
         fitting("--graph", "smoke -> city", "--option", "fit_steps=-1"), WRONG_USE, ["fit_steps", "-1"],
     ),
-    "selection takes it all": (fitting("--option", "selection=1"), WRONG_USE, ["selection", "tables"]),
+    "selection takes it all": (
+        fitting("--family", "network", "--option", "selection=1"), WRONG_USE, ["selection", "tables"],
+    ),
     # -- graphs
     "wrong column in a graph": (fitting("--graph", "smok -> city"), WRONG_USE, ["'smok'", "did you mean 'smoke'"]),
     "cyclic graph": (fitting("--graph", CYCLE), WRONG_USE, ["cycle", "smoke"]),
@@ -166,7 +168,8 @@ CATALOGUE = {
         ["'c5'", "fewer parents"], write("w.toml", WIDE),
     ),
     "too many columns to search": (
-        ["plan", "--schema", "m.toml", "--epsilon", "1"], TOO_LARGE, ["families", "graph"], write("m.toml", MANY),
+        ["plan", "--schema", "m.toml", "--epsilon", "1", "--family", "network"], TOO_LARGE, ["families", "graph"],
+        write("m.toml", MANY),
     ),
     "survey weights": (fitting("--weight", "age"), WRONG_USE, ["--weight age", "refused", "[[totals]]"]),
     "a column of weights in the schema": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..io.archive import Sign
     from ..measurement import Measurements
     from ..release import Release
+    from ..spec import Learned
 
 
 def plan(
@@ -106,8 +108,8 @@ def fit(
 ) -> None:
     """Learn a model from private rows, and pay for it.
 
-    ε is always the total. Without a graph, one is found privately and paid for
-    from the same budget. The plan is shown before a row is read; `discreet
+    ε is always the total. Without a graph, the tables that matter are found
+    privately and paid for from the same budget. The plan is shown before a row is read; `discreet
     plan` shows it alone. What is saved can be published: the model, its card,
     and where the method allows it the noisy tables behind it.
 
@@ -161,7 +163,7 @@ def fit(
         learned = prepared.spec.conclude(released, prepared.domain, prepared.totals)
         if learned.remark:
             note(f"Remark: {learned.remark}")
-        return Release.of(learned, choices.echo(), choices.card)
+        return Release.of(_with_graph_release(learned, choices.graph), choices.echo(), choices.card)
 
     def save(release: Release, sign: Sign | None) -> None:
         from ..io.atomic import write_atomically
@@ -183,8 +185,21 @@ def _line(words: dict[str, Any]) -> dict[str, Any]:
     return {key: str(value) if isinstance(value, Path) else value for key, value in line.items()}
 
 
+def _with_graph_release(learned: Learned, graph: Any) -> Learned:
+    """The model's card says so when its graph was released before, and what that cost: the two may add up."""
+    from ..learn.graph_files import saved_graph
+
+    if not (isinstance(graph, str) and graph.lower().endswith(".json") and Path(graph).is_file()):
+        return learned
+    cost = saved_graph(Path(graph)).get("release", {}).get("budget")
+    if cost is None:
+        return learned
+    return replace(learned, model=learned.model.with_card({**(learned.model.card or {}), "graph_release": cost}))
+
+
 def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: bool) -> None:
     from ..methods import FAMILIES
+    from ..report import words
     from . import views
 
     lines = views.statement_lines(release.card)
@@ -205,8 +220,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
     model = release.model
     size = f"{counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}"
     say(f"Learned {FAMILIES[prepared.spec.family]}: {size}.")
-    if caution := (release.model.card or {}).get("caution"):
-        say(f"Beware: {caution}.")
+    views.say_lines(words.how_good(release.card))
     kept = ", its card and the noisy tables behind it" if release.again is not None else " and its card"
     doubtful = release.card.get("peeked") or options.weak_protection(prepared.procedure.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")

@@ -166,7 +166,10 @@ def _intervals(release: Release, level: float, draws: int | None, seed: int) -> 
         if draws is None and wanted < DRAWS:
             note(f"Remark: intervals from {wanted} refits instead of {DRAWS}, to save time; --draws N takes more.")
         if release.graph_was_found:
-            note("± is for the noise in the tables, given the graph that was found; another graph might have been.")
+            note(
+                "± is for the noise in the tables, given the graph that was found. Another graph might have been: "
+                "where an edge is missing, an answer can be off by more than its ±, and look the surer for it."
+            )
         with progress():
             return release.intervals(level, wanted, seed)
     except InputError as error:

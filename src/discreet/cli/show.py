@@ -132,12 +132,13 @@ def _show_model(file: Path, card_file: Path | None, *, force: bool, as_json: boo
 
 def _about_release(release: Release) -> list[str]:
     """What the file holds beside the model, and the graph in words."""
+    from ..report import words
+
     model = release.model
     lines = []
     if release.recipe is not None:
         lines.append(f"Learned as {release.recipe}.")
-    if caution := (release.model.card or {}).get("caution"):
-        lines.append(f"Beware: {caution}.")
+    lines += words.how_good(model.card or {})
     if release.measurements is not None:
         tables = counted(len(release.measurements), "noisy table")
         lines.append(

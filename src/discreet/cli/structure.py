@@ -61,9 +61,10 @@ def structure(
     With --epsilon and --delta the whole graph is released if no few records
     could change any edge of it, and otherwise nothing but how far it was from
     that: a refusal is a normal result, is paid for, and says what would have
-    been enough. With --rho, or --epsilon alone, edges are selected and
-    measured, and there is always a graph; it needs more records. --method and
-    --option choose otherwise: `discreet plan --methods` lists them.
+    been enough. With --rho, or --epsilon alone, there is always a graph: pairs
+    are selected and measured, or with more than two levels a column all pairs,
+    of which those that stand out are kept. That needs more records. --method
+    and --option choose otherwise: `discreet plan --methods` lists them.
 
     `discreet bounds` says how many records that takes.
 

@@ -130,6 +130,11 @@ def statement_lines(release: Mapping[str, Any]) -> list[str]:
         lines.append(f"WARNING: {weak}")
     if release.get("public_size") is not None:
         lines.append(f"The number of records, {release['public_size']:,}, was stated to be public.")
+    if other := release.get("graph_release"):
+        lines.append(
+            f"The graph was learned in another release ({Budget.from_dict(dict(other))}). If that was from the same "
+            "records, what was spent adds up: the guarantee above is for the tables alone."
+        )
     if peeked := release.get("peeked"):
         lines += [*peeked_lines(peeked), NOT_TO_BE_PUBLISHED]
     return lines

@@ -38,6 +38,17 @@ def _require_numbers(X: Any) -> None:
             )
 
 
+def _cells(rows: Sequence[Any], wanted: Sequence[str]) -> NDArray[Any]:
+    """Rows in a list as an array of whatever they hold. (NumPy would let what stands in them decide its dimensions.)"""
+    out = np.empty((len(rows), len(wanted)), dtype=object)
+    for i, row in enumerate(rows):
+        if not isinstance(row, list | tuple | np.ndarray) or len(row) != len(wanted):
+            raise InputError(f"a list of rows needs one value for each of {wanted[:20]} in every row, in this order")
+        for j, value in enumerate(row):
+            out[i, j] = value
+    return out
+
+
 def _has_target(estimator: Any) -> bool:
     """Prediction exists for estimators that know what to predict."""
     if estimator.target is None:
@@ -57,7 +68,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         The *total* of a fit: a number is ε (with ``delta``: (ε, δ)); or PureDP(ε), ZCDP(ρ), ApproxDP(ε, δ).
     family, method, graph, cliques, options:
         What to learn, as for :func:`discreet.resolve` and ``discreet fit``; ``discreet plan --methods`` lists them.
-        Without a graph, a network is found privately and paid for from the same budget.
+        Without a graph, the tables that matter are found privately and paid for from the same budget.
     domain:
         What is publicly known about the columns. Without one, columns are numbers, cut into ``bins`` equal bins
         between the public ``bounds``; numbers outside count in the nearest bin, and what is no number in the first.
@@ -220,7 +231,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         column = None if self.unit is None else self.unit.column
         wanted = [*names, *([column] if column is not None and column not in names else [])]
         if isinstance(X, list | tuple):
-            X = np.asarray(X, dtype=object)
+            X = _cells(X, wanted)
         if isinstance(X, np.ndarray) and X.dtype.names is None:
             if X.ndim != 2 or X.shape[1] != len(wanted):
                 raise InputError(f"an array needs one column for each of {wanted[:20]}, in this order")

@@ -6,11 +6,14 @@ with the same answers it comes to the same place, and goes on asking from there.
 Guarantee: that of the procedure. An answer is in the file before anything is done with it. What was drawn and did not
 get there was seen by nobody, and may be drawn again. What is in the file is booked again in memory, charged to the
 ledger once and for all by the first run, and never asked again. The ledger knows the run by a random name, so that it
-is charged once wherever it was stopped, and counts its answers: a copy of the file from before the last of them is
-refused, and so are two processes at once, since a question would be answered twice for one price. (An answer is counted
-after it was written. Who pulls the plug in between, and has kept a copy from before, can have that one again: no order
-of the two writes does without such a moment, and this one never loses an answer.) A step on a random sample that goes
-on draws another sample; what that costs is within its share where :meth:`Procedure.run` lets it.
+is charged once wherever it was stopped, and has the number and a digest of its answers: a copy of the file from before
+the last of them is refused, and so are two processes at once, since a question would be answered twice for one price.
+(An answer is counted after it was written; of two processes that drew one at the same time, the second is refused, and
+takes its own out of its file again. Who pulls the plug in between, and has kept a copy from before, can have that one
+again: no order of the two writes does without such a moment, and this one never loses an answer.) Which rows of a
+person count, and who is in a sample, is drawn anew when a run goes on: each answer keeps its own guarantee, for its own
+coins, and they compose; :attr:`Procedure.not_resumable` says where they would not. The file is trusted as the rows are:
+it lies with who holds them, and who writes other costs into it deceives only their own ledger.
 """
 
 from __future__ import annotations
@@ -22,16 +25,18 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from ..domain import Domain
-from ..errors import BudgetError, FileFormatError, InputError
+from ..errors import BudgetError, FileFormatError, InputError, LedgerError
 from ..measurement import Measurement, Measurements, Noise
 from ..privacy.account import Booking
 from ..privacy.curator import Curator, Selection
+from ..privacy.ledger_entries import Had
 from ..privacy.requests import Ask, Request
 from ..privacy.stability import Stability
 from ..privacy.voting import Vote
@@ -52,6 +57,7 @@ class Transcript:
         self.path = Path(path)
         self._lines = _lines(self.path, self._content())
         self._at = 1  # the next line to be played again; the first is the heading
+        self._had = [Had()]  # of no answer, of the first, of the first two, …
         self._file: IO[bytes] | None = None
 
     @property
@@ -88,10 +94,13 @@ class Transcript:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _begin(self, curator: Curator, plan: Mapping[str, Any]) -> None:
-        told = _digest({**plan, "domain": curator.domain.fingerprint})
+        # Selections do not say whether their noise protects; so research and release are different runs.
+        public = {key: curator.statement()[key] for key in ("domain", "origin", "version")}
+        told = _digest({**plan, **public})
         if not self._lines:
             run = secrets.token_hex(16)
-            self._write({"format": FORMAT, "plan": told, "run": run, "ledger": curator.has_ledger})
+            curator.take_up(run, Had())
+            return self._write({"format": FORMAT, "plan": told, "run": run, "ledger": curator.has_ledger})
         heading = self._lines[0]
         if heading["plan"] != told:
             raise InputError(
@@ -100,7 +109,8 @@ class Transcript:
             )
         if heading["ledger"] != curator.has_ledger:
             raise BudgetError("a stopped run goes on with the ledger that it was charged to, or without one as before")
-        curator.take_up(heading["run"], self.answers)
+        before = self._had[-2] if self.answers else None
+        return curator.take_up(heading["run"], self._had[-1], before)
 
     def _ask(self, request: Request, curator: Curator) -> Any:
         """The answer from the file, booked again; or a fresh one, which goes into the file first."""
@@ -119,13 +129,17 @@ class Transcript:
                 ) from None
             curator.book_again(booked)
             return answer
-        curator.check_answers(self.answers)
+        curator.check_answers(self._had[-1])
         before = len(curator.bookings)
         answer = request.ask(curator)
         paid = [booking.to_dict() for booking in curator.bookings[before:]]
         self._write({"request": asked, "booked": paid, "answer": plain_answer(answer)})
         self._at += 1
-        curator.count_answers(self.answers)
+        try:
+            curator.count_answer(self._had[-2], self._had[-1])
+        except LedgerError:
+            self._take_back()
+            raise
         return answer
 
     @contextmanager
@@ -139,15 +153,22 @@ class Transcript:
                     raise InputError(f"another process goes on with the run of {self.path} just now") from None
             content = self._content()
             self._lines, self._at = _lines(self.path, content), 1
+            self._had = list(accumulate(self._lines[1:], _sealed, initial=Had()))
             file.truncate(content.rfind(b"\n") + 1)  # what was cut off was not seen; the next answer begins a line
             self._file = file
             try:
                 yield
             finally:
                 self._file = None
+                if not self._lines:  # it was refused before it began
+                    self.remove()
 
     def _content(self) -> bytes:
-        return self.path.read_bytes() if self.path.exists() else b""
+        if not self.path.exists():
+            return b""
+        if not self.path.is_file():
+            raise FileFormatError(f"{self.path} is no ordinary file, and answers are kept in one; name another place")
+        return self.path.read_bytes()
 
     def _write(self, line: Mapping[str, Any]) -> None:
         assert self._file is not None
@@ -155,7 +176,16 @@ class Transcript:
         self._file.write(text.encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
+        if self._lines:
+            self._had.append(_sealed(self._had[-1], json.loads(text)))
         self._lines.append(json.loads(text))
+
+    def _take_back(self) -> None:
+        """The last answer, which nobody has seen and which is not paid for."""
+        assert self._file is not None
+        self._file.truncate(self._content().rstrip(b"\n").rfind(b"\n") + 1)
+        os.fsync(self._file.fileno())
+        del self._lines[-1], self._had[-1]
 
 
 def _lines(path: Path, content: bytes) -> list[dict[str, Any]]:
@@ -173,6 +203,10 @@ def _lines(path: Path, content: bytes) -> list[dict[str, Any]]:
     if not known:
         raise FileFormatError(f"{path} is no file of answers of a stopped run; name another one")
     return out
+
+
+def _sealed(before: Had, line: Mapping[str, Any]) -> Had:
+    return Had(before.answers + 1, _digest({"before": before.seal, "line": line}))
 
 
 def _digest(facts: Mapping[str, Any]) -> str:

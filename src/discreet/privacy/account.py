@@ -16,6 +16,7 @@ from ..errors import BudgetError
 from .accounting import Accountant, Cost
 from .budget import Amount, ApproxDP, Budget, GaussianDP, exact
 from .ledger import Ledger
+from .ledger_entries import Had
 from .unit import PrivacyUnit
 
 
@@ -109,17 +110,17 @@ class Account:
     def has_ledger(self) -> bool:
         return self._root._ledger is not None
 
-    def take_up(self, run: str, answers: int) -> None:
-        """All that is asked from now on belongs to this run, which may be stopped and go on, and has had ``answers``
-        so far. It goes on within the charge that it made; only a curator that has answered nothing can take it up, as
-        what it has answered would be forgotten by the next."""
+    def take_up(self, run: str, had: Had, before: Had | None = None) -> None:
+        """All that is asked from now on belongs to this run, which may be stopped and go on, and ``had`` answers so
+        far. It goes on within the charge that it made (see :meth:`Ledger.resume`); only a curator that has answered
+        nothing can take it up, as what it has answered would be forgotten by the next."""
         root = self._root
         with root._lock:
             root._check_open()
             if root._steps or root._run is not None:
                 raise BudgetError("this curator has answered already; a run that may be stopped takes a fresh one")
             if root._ledger is not None:
-                root._charge, root._over = root._ledger.resume(run, root.budget, root.unit, answers)
+                root._charge, root._over = root._ledger.resume(run, root.budget, root.unit, had, before)
             root._run = run
 
     def book_again(self, bookings: Sequence[Booking]) -> None:
@@ -127,17 +128,17 @@ class Account:
         for booking in bookings:
             self._spend(booking.costs, {k: v for k, v in booking.entry.items() if k != "step"})
 
-    def check_answers(self, answers: int) -> None:
-        """Before a run that has had so many answers gets another one: see :meth:`Ledger.check_answers`."""
+    def check_answers(self, had: Had) -> None:
+        """Before a run that had these answers gets another one: see :meth:`Ledger.check_answers`."""
         root = self._root
         if root._ledger is not None and root._charge is not None:
-            root._ledger.check_answers(root._charge, answers)
+            root._ledger.check_answers(root._charge, had)
 
-    def count_answers(self, answers: int) -> None:
-        """Tell the ledger how many answers a run that may be stopped has had."""
+    def count_answer(self, before: Had, had: Had) -> None:
+        """Tell the ledger that a run that may be stopped has had one answer more."""
         root = self._root
         if root._ledger is not None and root._charge is not None:
-            root._ledger.count_answers(root._charge, answers)
+            root._ledger.count_answer(root._charge, before, had)
 
     def suspend(self) -> None:
         """Nothing more is asked, and nothing given back: the run will go on elsewhere, within the same charge."""

@@ -115,6 +115,8 @@ def require_room(share: Budget) -> None:
             mechanisms.laplace_scale(1, epsilon)
         case ZCDP(rho=rho):
             mechanisms.gaussian_scale(1, rho)
+        case GaussianDP(mu_squared=mu_squared):
+            _scale_within(1, mu_squared)
 
 
 def _check_cost(query: Query, cells: int) -> None:
@@ -164,20 +166,24 @@ def _gaussian_plan(
 def _zcdp_gaussian(
     sensitivities: Sequence[Sensitivity], share: ZCDP, weights: Sequence[Amount], cells: tuple[int, ...]
 ) -> NoisePlan:
-    calls = tuple(
-        NoiseCall("gaussian", mechanisms.gaussian_scale(s.l2_squared, r), s)
-        for s, r in zip(sensitivities, shares(share.rho, weights), strict=True)
-    )
-    return NoisePlan(calls, tuple(_gaussian_cost(c) for c in calls), cells)
+    parts = zip(sensitivities, shares(share.rho, weights), strict=True)
+    return _gaussians(sensitivities, [mechanisms.gaussian_scale(s.l2_squared, r) for s, r in parts], cells)
 
 
 def _shared_gaussian(
     sensitivities: Sequence[Sensitivity], share: GaussianDP, weights: Sequence[Amount], cells: tuple[int, ...]
 ) -> NoisePlan:
-    calls = tuple(
-        NoiseCall("gaussian", gaussian.scale_for(s.l2_squared, m), s)
-        for s, m in zip(sensitivities, shares(share.mu_squared, weights), strict=True)
-    )
+    parts = zip(sensitivities, shares(share.mu_squared, weights), strict=True)
+    return _gaussians(sensitivities, [_scale_within(s.l2_squared, m) for s, m in parts], cells)
+
+
+def _scale_within(l2_squared: int, mu_squared: Fraction) -> float:
+    """The scale for μ², refused where the noise would not fit the whole numbers that it is added to."""
+    return mechanisms.fitting(gaussian.scale_for(l2_squared, mu_squared))
+
+
+def _gaussians(sensitivities: Sequence[Sensitivity], scales: Sequence[float], cells: tuple[int, ...]) -> NoisePlan:
+    calls = tuple(NoiseCall("gaussian", scale, s) for scale, s in zip(scales, sensitivities, strict=True))
     return NoisePlan(calls, tuple(_gaussian_cost(c) for c in calls), cells)
 
 
@@ -261,9 +267,10 @@ def amplified(share: Budget, rate: Fraction, unit: PrivacyUnit) -> Budget:
     zCDP and under replace-one no amplification is taken: the share itself may be spent, as samples of neighbours
     differ by at most the same unit. [BBG18] Balle, Barthe, Gaboardi, NeurIPS 2018.
     """
+    if not isinstance(share, PureDP | ZCDP | ApproxDP):
+        raise BudgetError(f"a sample is asked with a share in PureDP, ZCDP or ApproxDP, got {share!r}")
     if unit.relation != "add-remove" or isinstance(share, ZCDP):
         return share
-    assert isinstance(share, PureDP | ApproxDP)
     e = float(share.epsilon)
     # Beyond 700, e^ε overflows and the 1 in it is far below rounding.
     inner = math.log1p(math.expm1(e) / float(rate)) if e < 700 else e - math.log(rate)

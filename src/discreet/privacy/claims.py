@@ -21,7 +21,7 @@ from typing import Any
 from ..errors import DiscreetError
 from . import gaussian, mechanisms
 from .accounting import Accountant, Cost, Spending
-from .budget import ZCDP, ApproxDP, Budget, PureDP, rho_of_pure, written
+from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, rho_of_pure, written
 from .calibration import amplified, moved_by
 from .queries.descent import epsilon_of_rounds
 from .unit import PrivacyUnit, Sensitivity, as_probability
@@ -119,7 +119,8 @@ class _Book:
         """Compute the step's cost again and book it."""
         account = self._account_of(step)
         share = Budget.from_dict(dict(step["share"]))
-        account.shares[Cost.of(share)] += 1
+        if isinstance(share, GaussianDP) == isinstance(account.accountant.total, GaussianDP):
+            account.shares[Cost.of(share)] += 1  # others do not add up with the rest; what they cost does
         self._check_unit(step)
         if step.get("query") in ("partition", "in sequence", "Gaussian steps", "subsample"):
             account.costs[Cost.of(share)] += 1

@@ -37,14 +37,23 @@ from functools import lru_cache
 SMOOTHING = 4
 """s²: variance that whole numbers cost."""
 LEAST_EPSILON = 1e-6
+LEAST_NORMAL = 1e-300
+"""Smaller probabilities have few digits, as floats: they count as none where that is the safe side."""
 
 
 def delta_of(mu: float, epsilon: float) -> float:
-    """δ(ε) of μ-GDP, as Φ(a)·(1 − e^{ε + ln Φ(b) − ln Φ(a)}): in logarithms, e^ε cannot overflow."""
-    above, below = _normal(-epsilon / mu + mu / 2), _normal(-epsilon / mu - mu / 2)
-    if above == 0.0 or below == 0.0:
-        return above
-    return -above * math.expm1(min(epsilon + math.log(below) - math.log(above), 0.0))
+    """δ(ε) of μ-GDP, rounded up, as Φ(a)·(1 − e^{ε + ln Φ(b) − ln Φ(a)}): in logarithms, e^ε cannot overflow.
+
+    For small μ the exponent is a small difference of large numbers. With w = ε/μ + μ/2, at least |a|, |b| and √(2ε), a
+    and b are off by some 2⁻⁵¹w, which changes ln Φ by at most w + 1 times as much, and the logarithms are at most
+    (w + 1)² large and off by 2⁻⁵³ of that: 2⁻⁴⁶(w + 1)² covers it all many times over, and is added in full.
+    """
+    w = epsilon / mu + mu / 2
+    above, below = _normal(-epsilon / mu + mu / 2), _normal(-w)
+    rounding = 2.0**-46 * (w + 1) ** 2
+    if below < LEAST_NORMAL:
+        return above * (1 + rounding)
+    return above * (rounding - math.expm1(min(epsilon + math.log(below) - math.log(above), 0.0)))
 
 
 def _normal(x: float) -> float:
@@ -54,8 +63,9 @@ def _normal(x: float) -> float:
 
 @lru_cache(maxsize=256)
 def mu_squared_within(epsilon: Fraction, delta: Fraction) -> Fraction | None:
-    """The largest μ² (to 10⁻⁷, rounded down) whose guarantee is within (ε, δ), with what whole numbers and rounding may
-    cost taken off first; None where floats or the argument do not reach: ε below 10⁻⁶ or above 700, δ below 10⁻²⁵⁰."""
+    """The largest μ² (to 10⁻⁷, for small ε to 10⁻⁴, rounded down) whose guarantee is within (ε, δ), with what whole
+    numbers and rounding may cost taken off first; None where floats or the argument do not reach: ε below 10⁻⁶ or above
+    700, δ below 10⁻²⁵⁰."""
     e, d = float(epsilon) * (1 - 1e-9), float(delta) * (1 - 1e-9)
     if not (LEAST_EPSILON <= e <= 700 and d >= 1e-250):
         return None
@@ -69,8 +79,10 @@ def mu_squared_within(epsilon: Fraction, delta: Fraction) -> Fraction | None:
 
 
 def scale_for(l2_squared: int, mu_squared: Fraction) -> float:
-    """The least float σ with Δ₂²/(σ² − s²) ≤ μ²."""
+    """The least float σ with Δ₂²/(σ² − s²) ≤ μ²; infinite where no float is large enough."""
     wanted = Fraction(l2_squared) / mu_squared + SMOOTHING
+    if wanted > 2**1000:
+        return math.inf
     sigma = math.sqrt(float(wanted))
     while Fraction(sigma) ** 2 < wanted:
         sigma = math.nextafter(sigma, math.inf)

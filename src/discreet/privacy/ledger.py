@@ -33,6 +33,7 @@ from .budget import Budget
 from .ledger_entries import (
     FORMAT,
     Entry,
+    Had,
     Kind,
     Runs,
     add_signatures,
@@ -171,39 +172,46 @@ class Ledger:
             self._catch_up()
             return self._runs.charges.get(run)
 
-    def resume(self, run: str, amount: Budget, unit: PrivacyUnit, answers: int) -> tuple[int | None, bool]:
-        """Go on with a run that has ``answers`` at hand: its charge (None if it has had none), and whether it is over,
-        so that nothing more may be drawn for it.
+    def resume(
+        self, run: str, amount: Budget, unit: PrivacyUnit, had: Had, before: Had | None = None
+    ) -> tuple[int | None, bool]:
+        """Go on with a run that ``had`` answers, all at hand: its charge (None if it has had none), and whether it is
+        over, so that nothing more may be drawn for it.
 
-        Refused are a run of another ledger, amount or unit, and one that has had more answers than are at hand: these
-        would be drawn twice and paid once. (The last one may not have been counted yet: it is now.)
+        Refused are a run of another ledger, amount or unit, and one that has had more answers than are at hand, or
+        others: these would be drawn twice and paid once. (The last one, which came after ``before``, may not have been
+        counted yet: it is now.)
         """
         charge = self.charge_of(run)
         if charge is None:
-            if answers:
+            if had.answers:
                 raise LedgerError("this ledger knows nothing of the stopped run; go on with the one it was charged to")
             return None, False
         (entry,) = self._entries(charge - 1, limit=1)
         if (entry.details["amount"], entry.details["unit"]) != (amount.to_dict(), unit.to_dict()):
             raise LedgerError(f"charge number {charge} of the stopped run is not for {amount}, to protect {unit}")
+        known = self._runs.answers.get(charge, Had())
         if charge in self._runs.over:
+            if had.answers >= known.answers:
+                self._runs.check_same(charge, had)
             return charge, True
-        if self._runs.answers.get(charge, 0) == answers - 1:
-            self.count_answers(charge, answers)
-        self.check_answers(charge, answers)
+        if before == known:
+            self.count_answer(charge, before, had)
+        self.check_answers(charge, had)
         return charge, False
 
-    def check_answers(self, charge: int, answers: int) -> None:
+    def check_answers(self, charge: int, had: Had) -> None:
         """Refuse to draw another answer for a run that has had others than are at hand, or that is over."""
         with self._lock:
             self._catch_up()
-            self._runs.check(charge, answers)
+            self._runs.check(charge, had)
 
-    def count_answers(self, charge: int, answers: int) -> None:
-        """Write down how many answers a run has had, all paid for by its charge."""
+    def count_answer(self, charge: int, before: Had, had: Had) -> None:
+        """Write down that a run has had one answer more, paid for by its charge; unless it has had another one since,
+        from a second process."""
         with self._transaction():
-            self.check_answers(charge, answers - 1)
-            self._append("answers", {"charge": charge, "answers": answers})
+            self.check_answers(charge, before)
+            self._append("answers", {"charge": charge, "answers": had.answers, "seal": had.seal})
 
     # -- the key -----------------------------------------------------------------------------------------------------
 

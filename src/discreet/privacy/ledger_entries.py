@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .._version import __version__
 from ..errors import LedgerError
 from ..signing import SigningKey, is_signed
-from .budget import Budget
+from .budget import Budget, GaussianDP
 
 FORMAT = "discreet-ledger-1"
 _WAIT_SECONDS = 120.0
@@ -47,14 +47,22 @@ class Entry:
         return hashlib.sha256(body.encode()).hexdigest()
 
 
+class Had(NamedTuple):
+    """The answers that a run has had: how many, and a digest of all of them in order. Two that went on from the same
+    place have as many, and not the same."""
+
+    answers: int = 0
+    seal: str = ""
+
+
 @dataclass
 class Runs:
     """What the entries tell of runs that may be stopped and go on (:mod:`discreet.learn.transcript`)."""
 
     charges: dict[str, int] = field(default_factory=dict)
     """By the names of the runs."""
-    answers: dict[int, int] = field(default_factory=dict)
-    """How many the run of a charge has had, where there are any."""
+    answers: dict[int, Had] = field(default_factory=dict)
+    """What the run of a charge has had, where there are any."""
     over: set[int] = field(default_factory=set)
     """Charges whose steps are written down, or that were settled."""
 
@@ -62,19 +70,23 @@ class Runs:
         if entry.kind == "charge" and "run" in entry.details:
             self.charges[entry.details["run"]] = entry.number
         elif entry.kind == "answers":
-            self.answers[entry.details["charge"]] = entry.details["answers"]
+            self.answers[entry.details["charge"]] = Had(entry.details["answers"], entry.details["seal"])
         elif entry.kind in ("steps", "settle"):
             self.over.add(entry.details["charge"])
 
-    def check(self, charge: int, answers: int) -> None:
+    def check(self, charge: int, had: Had) -> None:
         """Refuse another answer to a run that is over, or has had others than are at hand."""
-        known = self.answers.get(charge, 0)
         if charge in self.over:
             raise LedgerError(f"the run of charge number {charge} is over, and nothing more can be asked for it")
-        if known != answers:
+        self.check_same(charge, had)
+
+    def check_same(self, charge: int, had: Had) -> None:
+        known = self.answers.get(charge, Had())
+        if known != had:
+            which = f"{had.answers} others" if known.answers == had.answers else str(had.answers)
             raise LedgerError(
-                f"the run of charge number {charge} has had {known} answers, and the file holds {answers}: going on "
-                "from an older copy, or twice at once, would answer a question twice for one price; take the latest "
+                f"the run of charge number {charge} has had {known.answers} answers, and the file holds {which}: going "
+                "on from an older copy, or twice at once, would answer a question twice for one price; take the latest "
                 "file"
             )
 
@@ -122,6 +134,8 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def initialise(connection: sqlite3.Connection, total: Budget, key: SigningKey | None = None) -> None:
+    if isinstance(total, GaussianDP):
+        raise LedgerError("a ledger keeps ε, ρ or (ε, δ): μ² is a notion for shares within an (ε, δ) budget")
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(
         "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "

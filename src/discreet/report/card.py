@@ -16,6 +16,7 @@ from ..errors import InputError, did_you_mean
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ..privacy.unit import PrivacyUnit
 from ..release import Release
+from . import words
 from .spending import merged, portions
 
 NOT_STATED = "not stated"
@@ -128,8 +129,9 @@ def _known(release: Release) -> dict[str, Any]:
         "access_type_details": "The model is a file; asking it costs no privacy.",
         "mechanisms": _mechanisms(card),
         "composition": "Exact rational accounting; a run composes in the notion of its budget "
-        "((ε, δ): zero-concentrated, converted once).",
+        "((ε, δ): zero-concentrated, or as one Gaussian if all of its noise is Gaussian, converted once).",
         "post_processing": _post_processing(release),
+        "utility": " ".join(words.how_good(card)) or NOT_STATED,
         "additional_information": f"Made with discreet {card.get('version', __version__)}.",
         "status": "Draft",
     }

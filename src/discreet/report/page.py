@@ -85,6 +85,7 @@ def report_html(
         faded=len(faded),
         edges=len(model.edges),
         level="" if intervals is None else f"{100 * intervals.level:g} %",
+        how_good=words.how_good(card),
         columns=[_column(model, name, intervals) for name in model.domain],
         pairs=[_pair(model, pair, intervals) for pair in chosen],
         public=words.public_facts(card),

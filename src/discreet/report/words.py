@@ -13,6 +13,7 @@ from ..privacy.unit import PrivacyUnit
 USUAL_DELTA = "1e-6"
 WEAK_EPSILON = 10
 WEAK_DELTA = 1e-3
+MOST_MISFIT = 1.5
 NOT_PROTECTED = (
     "How long the computation took, and how much memory it used.",
     "What other releases from the same records say, if they were charged to another ledger: their costs add up.",
@@ -54,7 +55,7 @@ def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
     factor = _rounded_up(math.exp(epsilon)) if epsilon < 20 else f"e^{epsilon:.4g}"
     chance = ""
     if isinstance(converted, ApproxDP):
-        chance = f", except with a probability of {float(converted.delta):.3g}"
+        chance = f", give or take a probability of {float(converted.delta):.3g}"
     who = "any one record" if unit.column is None else f"any one “{unit.column}”"
     if unit.relation == "add-remove":
         change = f"had {who} not been in the data"
@@ -118,6 +119,24 @@ def public_facts(card: Mapping[str, Any]) -> list[str]:
         out.append(f"The number of records: {card['public_size']:,}.")
     out += [f"{what}." for what in card.get("public", ())]
     return out
+
+
+def how_good(card: Mapping[str, Any]) -> list[str]:
+    """What is known for free about how good the model is: in one sentence, or none.
+
+    ``misfit`` is the squared distance of the model from its noisy tables, divided by what noise alone leaves.
+    """
+    if caution := card.get("caution"):
+        return [f"Beware: {caution}."]
+    misfit = card.get("misfit")
+    if not isinstance(misfit, int | float):
+        return []
+    if misfit > MOST_MISFIT:
+        return [
+            f"Beware: the model misses its own tables: its squared distance from them is {misfit:.2g} times what their "
+            "noise leaves. Try a larger most_cells, or another family."
+        ]
+    return [f"The model is as near to its noisy tables as their noise allows (misfit {misfit:.2g}; noise leaves 1)."]
 
 
 def peeked_facts(card: Mapping[str, Any]) -> list[str]:

@@ -173,17 +173,14 @@ class _Rounds:
 
     def by_selection(self) -> tuple[Step, ...]:
         """Under pure DP."""
-        whole, shares, rounds = self.whole, self.shares, len(self.domain) - 1
-        noise = measuring(shares[0])
+        whole, shares = self.whole, self.shares
+        noise, selection = measuring(shares[0]), selecting(shares[1])
+        most = f"at most {len(self.domain) - 1} selections of a pair"
         return (
             whole.measure("tables of single columns", Prices(self.domain, self.unit, shares[0]).request(self.columns)),
-            whole.later(
-                f"at most {rounds} selections of a pair for a tree", shares[1], self._select_tree, selecting(shares[1])
-            ),
+            whole.later(f"{most} for a tree", shares[1], self._select_tree, selection),
             whole.later("tables of the tree", shares[2], self._selected_tree, noise),
-            whole.later(
-                f"at most {rounds} selections of a pair that is missed", shares[3], self._select, selecting(shares[3])
-            ),
+            whole.later(f"{most} that the model misses", shares[3], self._select, selection),
             whole.later("tables of what the model misses, and columns again", shares[4], self._selected, noise),
         )
 

@@ -43,10 +43,11 @@ columns); from 0.8 to 1.5 the mean total variation changes by a few percent."""
 STEPS, TOLERANCE = 4, 1e-6
 ROUGH_STEPS, ROUGH_TOLERANCE = 2, 1e-5
 """For fits that only say what to ask next."""
-MOST_ITERATIONS = 120
+MOST_ITERATIONS, MOST_ITERATIONS_CLOSELY = 120, 500
+"""Closely: where noise is so small that the loss must be right to more digits (its errors are of the order s²)."""
 EXACT = 0.1
-"""A table without noise counts as one whose noise is this part of the least of the others."""
-LEAST_RIDGE = 1e-9
+"""A table without noise counts as one whose noise is this part of the least of the others; if none has noise, all count
+as right to a record. (Likelihood has no maximum where tables contradict one another, if only by rounding.)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,21 +70,21 @@ def mirror_fit(
     cliques = [c for c in tables if c]
     field = Field(domain, cliques, memory_limit=memory_limit)
     target = field.join({c: tables[c].values / total for c in cliques})
-    noisy = [tables[c].variance for c in cliques if tables[c].variance > 0]
-    least = min(noisy, default=0.0)
-    if not noisy:
-        return MirrorFit(field, field.maximise(target, np.full(field.size, LEAST_RIDGE)).theta, 0.0)
-    variance = field.fill({c: tables[c].variance or EXACT**2 * least for c in cliques})
+    noises = [tables[c].variance for c in cliques if tables[c].variance > 0]
+    least, exact = (min(noises), EXACT**2 * min(noises)) if noises else (1.0, 1.0)
+    variance = field.fill({c: tables[c].variance or exact for c in cliques})
     time = TIME * total / math.sqrt(least)
-    steps, tolerance = (ROUGH_STEPS, ROUGH_TOLERANCE) if rough else (STEPS, TOLERANCE)
+    steps, tolerance = (ROUGH_STEPS, ROUGH_TOLERANCE) if rough else (STEPS, min(TOLERANCE, least / total**2))
+    iterations = MOST_ITERATIONS_CLOSELY if tolerance < TOLERANCE else MOST_ITERATIONS
     ridge = steps / time * (variance / least)
     theta, mu = np.zeros(field.size), field.uniform()
     for _ in range(steps):
         pulled = target + ridge * theta
         theta = field.maximise(
-            pulled, ridge, start=theta, curvature=mu, tolerance=tolerance, iterations=MOST_ITERATIONS
+            pulled, ridge, start=theta, curvature=mu, tolerance=tolerance, iterations=iterations
         ).theta
         mu = field(theta)[1]
     # At the truth every noisy cell adds 1 to this sum, on average.
-    gap = float(((mu - target) ** 2 * total**2 / variance).sum())
-    return MirrorFit(field, theta, gap / sum(tables[c].cells for c in cliques))
+    noisy = field.fill({c: tables[c].variance > 0 for c in cliques}) > 0
+    gap = ((mu - target) ** 2 * total**2 / variance)[noisy]
+    return MirrorFit(field, theta, float(gap.mean()) if noisy.any() else 0.0)

@@ -6,6 +6,7 @@ for what a model misses by it, and a certificate says by it how good a release i
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -59,6 +60,11 @@ class Distances(Query):
         about = {"distances": [list(c) for c in self._cliques]}
         return (Part(self._label, (len(self._cliques),), about=about),)
 
+    def describe(self) -> dict[str, Any]:
+        """With a digest of what was expected, by which two questions can be told apart."""
+        expected = hashlib.sha256(b"".join(r.tobytes() for r in self._expected)).hexdigest()
+        return {**super().describe(), "expected": expected[:16]}
+
     def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
         m = len(self._cliques)
         return (Sensitivity(m, m, 1, m) if relation == "add-remove" else Sensitivity(2 * m, 4 * m, 2, m),)
@@ -86,6 +92,10 @@ class WorthMeasuring(Score):
     def candidates(self) -> tuple[str, ...]:
         assert self.query.cliques is not None
         return (*(" × ".join(c) for c in self.query.cliques), "none")
+
+    def describe(self) -> dict[str, Any]:
+        asked = self.query.describe()["expected"].encode() + self._prices.tobytes()
+        return {**super().describe(), "expected": hashlib.sha256(asked).hexdigest()[:16]}
 
     def scores(self, sums: Sequence[IntArray]) -> IntArray:
         return np.append(sums[0] - self._prices, 0)
