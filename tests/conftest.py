@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 # The tests run in one process a core, on small matrices: threads of the algebra library would only wait for each other,
 # at three times the cost. Before NumPy is imported, and for the processes that tests start as well.
@@ -14,6 +15,10 @@ for _library in ("OMP", "OPENBLAS", "MKL"):
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 TRIALS = 3
+
+# How long one example takes says something about the machine, not about us: no test fails for it.
+settings.register_profile("discreet", deadline=None)
+settings.load_profile("discreet")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -270,7 +270,7 @@ def test_the_spectrum_is_that_of_the_model(random_state: int) -> None:
         sampling = (g**2).sum() / evidence.total / 2
         got = ridge.prior * (seen.prior * seen.h * (1 - g_seen) ** 2).sum() / 2
         # Far below the level, the bias is a few thousandths of the whole, of which a few probes say little.
-        assert got == pytest.approx(bias, rel=0.35, abs=0.02 * (bias + sampling))
+        assert got == pytest.approx(bias, rel=0.35, abs=0.03 * (bias + sampling))
         assert (seen.prior * g_seen**2).sum() / evidence.total / 2 == pytest.approx(sampling, rel=0.35)
 
 
