@@ -36,9 +36,9 @@ from discreet.inference.exact import get_engine
 from discreet.learn.cards import card_of
 from discreet.learn.consistency import estimated_total
 from discreet.learn.error_curve import mean_absolute
-from discreet.learn.fields.adaptive import fitted
 from discreet.learn.fields.growth import Tree
 from discreet.learn.fields.noise_aware import NoiseAwareField
+from discreet.learn.fields.rounds import fitted
 from discreet.learn.learner import Learner
 from discreet.learn.procedure import Found, Procedure, Step, Whole
 from discreet.measurement import Measurements

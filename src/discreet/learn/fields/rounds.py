@@ -1,0 +1,50 @@
+"""What the rounds of :mod:`.adaptive` have in common: candidates, and what the model so far expects of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from ...domain import Clique, Domain
+from ...graph import DEFAULT_MEMORY_LIMIT
+from ...inference.exact import get_engine
+from ...measurement import Measurements
+from ...privacy.budget import Budget
+from ..consistency import estimated_total, pooled
+from ..procedure import Whole
+from .likelihood import Array
+from .mirror import MirrorFit, mirror_fit
+
+MOST_CANDIDATES = 3000
+"""Distances that are asked for at once: beyond, those that were largest before, or that have fewest cells."""
+
+
+def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> MirrorFit:
+    """All tables fitted together; a column that is in none of them is taken to be uniform."""
+    tables = {c: t for c, t in pooled(measured).items() if c}
+    return mirror_fit(domain, tables, estimated_total(measured), rough=rough)
+
+
+class Rounds:
+    """The steps of one procedure; every decision follows from what was released."""
+
+    def __init__(self, whole: Whole, shares: Sequence[Budget], most_cells: int) -> None:
+        self.whole, self.shares, self.most_cells = whole, shares, most_cells
+        self.domain, self.unit = whole.domain, whole.unit
+        self.columns: list[Clique] = [(name,) for name in self.domain.names]
+        self.pairs: list[Clique] = [c for c in combinations(self.domain.names, 2) if self.domain.size(c) <= most_cells]
+
+    def expected(self, released: Measurements, cliques: Iterable[Clique]) -> list[Array]:
+        """Expected counts: public, made of released tables alone."""
+        fit = fitted(self.domain, released, rough=True)
+        engine = get_engine(self.domain, fit.field.cliques, memory_limit=DEFAULT_MEMORY_LIMIT)
+        beliefs = engine.calibrate(fit.potentials)
+        total = estimated_total(released)
+        return [total * np.asarray(beliefs.marginal(c).exp()) for c in cliques]
+
+    def fewest(self, cliques: Iterable[Clique]) -> list[Clique]:
+        """At most so many, those with fewest cells."""
+        by_size = sorted(cliques, key=lambda c: (self.domain.size(c), c))[:MOST_CANDIDATES]
+        return sorted(by_size, key=lambda c: (len(c), c))
