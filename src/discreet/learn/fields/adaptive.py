@@ -67,7 +67,7 @@ class AdaptiveField(Learner[MarkovRandomField]):
             raise InputError(f"triples must be True or False, got {self.triples!r}")
 
     def prepare(self, whole: Whole) -> Procedure:
-        """Seven steps (five under pure DP), of which the first is known before."""
+        """Seven steps; under pure DP the number of records, unless it is public, and one that follows from it."""
         domain, budget = whole.domain, whole.budget
         within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
         steps: tuple[Step, ...]
