@@ -95,7 +95,6 @@ class AdaptiveField(Learner[MarkovRandomField]):
             estimated_total(measured),
             inference=fit.field.inference,
             estimation="least squares, as far as the noise allows",
-            misfit=round(fit.residual, 3),
             tables=[list(c) for c in fit.field.cliques if len(c) > 1],
         )
         return MarkovRandomField(columns, fit.field.potentials(fit.theta), card)
