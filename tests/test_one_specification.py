@@ -72,7 +72,7 @@ TABLE = {
     ),
     # -- words of earlier versions
     "ising": (said(family="ising"), spin(order=2)),
-    "ising with its option": (said(family="ising", options={"max_edges": 4}), spin(order=2, max_terms=4)),
+    "ising with its option": (said(family="ising", options={"max_edges": 4}), spin(order=2, max_edges=4)),
     "ising with its strategy": (
         said(family="ising", options={"strategy": "all pairs"}), spin(order=2, strategy="all"),
     ),
@@ -249,7 +249,7 @@ def by_command(arguments, capsys):
     out, err = capsys.readouterr()
     if code:
         raise DiscreetError(err.strip().removeprefix("discreet: "))
-    return Spec.from_dict(json.loads(out)["recipe"])
+    return Spec.from_dict(json.loads(out)["spec"])
 
 
 def on_the_line(words):

@@ -50,7 +50,6 @@ OTHER: dict[Any, Any] = {
     "order": 3,
     "width": 0.1,
     "max_edges": 1,
-    "max_terms": 1,
     "min_weight": 0.9,
     "variant": "published",
     "steps": 3,

@@ -150,7 +150,8 @@ class Spec:
             raise InputError("a specification has a family, a method and options")
         if not isinstance(entry["options"], dict):
             raise InputError("the options of a specification are a table")
-        family, method, options = _word(entry["family"], "family"), _method_word(entry["method"]), entry["options"]
+        family, method = _word(entry["family"], "family"), _method_word(entry["method"])
+        options = {"max_edges" if key == "max_terms" else key: value for key, value in entry["options"].items()}
         for key, value in options.items():
             if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
                 raise InputError(f"the option {key[:60]!r} of a specification is larger than {_LARGEST_NUMBER:,}")
@@ -175,11 +176,6 @@ class Learned:
     spec: Spec
     measurements: Measurements | None = None
     remark: str = ""
-
-    @property
-    def again(self) -> Spec | None:
-        """The spec, if it makes the model from the noisy sums."""
-        return None if self.measurements is None else self.spec
 
 
 def _is_positive(value: Any) -> bool:

@@ -100,7 +100,7 @@ def test_every_method_is_reached_planned_paid_and_recorded(name, survey, discree
     """Steps of the plan = steps on the card = steps in the ledger, for every method and way to vote."""
     words = [*STABLE, "--method", name.split(",")[0], *METHODS[name], "--json"]
     planned = json.loads(discreet(*ASK, *words, "--plan").out)
-    assert planned["recipe"]["family"] == "structure"
+    assert planned["spec"]["family"] == "structure"
     done = discreet(*ASK, *words, "--ledger", "approx.db", "-o", "graph.json")
     assert done.code == 0, done.err
     found = json.loads(done.out)

@@ -207,7 +207,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
         say_json(
             {
                 "file": str(path),
-                "recipe": prepared.spec.to_dict(),
+                "spec": prepared.spec.to_dict(),
                 "plan": prepared.procedure.to_dict(),
                 "edges": [list(edge) for edge in release.model.edges],
                 "has_intervals": release.has_intervals,
@@ -221,7 +221,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
     size = f"{counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}"
     say(f"Learned {FAMILIES[prepared.spec.family]}: {size}.")
     views.say_lines(words.how_good(release.card))
-    kept = ", its card and the noisy tables behind it" if release.again is not None else " and its card"
+    kept = ", its card and the noisy tables behind it" if release.measurements is not None else " and its card"
     doubtful = release.card.get("peeked") or options.weak_protection(prepared.procedure.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")
     name = prepared.domain.names[0]

@@ -118,8 +118,8 @@ def _show_model(file: Path, card_file: Path | None, *, force: bool, as_json: boo
         options.writable(card_file, force=force)
         write_atomically(card_file, [text.encode()])
     if as_json:
-        recipe = None if release.recipe is None else release.recipe.to_dict()
-        beside = {"recipe": recipe, "run": dict(release.run), "has_intervals": release.has_intervals}
+        spec = None if release.spec is None else release.spec.to_dict()
+        beside = {"spec": spec, "run": dict(release.run), "has_intervals": release.has_intervals}
         edges = [list(edge) for edge in model.edges]
         say_json({"kind": model.kind, "domain": model.domain.to_dict(), "edges": edges, "card": model.card, **beside})
         return
@@ -136,8 +136,8 @@ def _about_release(release: Release) -> list[str]:
 
     model = release.model
     lines = []
-    if release.recipe is not None:
-        lines.append(f"Learned as {release.recipe}.")
+    if release.spec is not None:
+        lines.append(f"Learned as {release.spec}.")
     lines += words.how_good(model.card or {})
     if release.measurements is not None:
         tables = counted(len(release.measurements), "noisy table")

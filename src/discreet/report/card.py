@@ -194,8 +194,8 @@ def _mechanisms(card: Mapping[str, Any]) -> str:
 
 
 def _post_processing(release: Release) -> str:
-    said = "not stated" if release.recipe is None else str(release.recipe)
-    if release.again is not None:
+    said = "not stated" if release.spec is None else str(release.spec)
+    if release.measurements is not None:
         said += ". The model follows from the noisy tables in the release, which are part of it"
     return said + "."
 
