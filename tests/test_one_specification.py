@@ -132,6 +132,9 @@ TABLE = {
     "method of another family, by an earlier word": (
         said(family="ising", method="optimal"), "the family 'spin' has no method 'optimal'",
     ),
+    "unknown method of the usual family": (
+        said(method="nope"), "the family 'field' has no method 'nope'; known: 'noise_aware', 'adaptive'",
+    ),
     "method without family": (said(method="moments"), "the method 'moments' needs a family"),
     "a graph alone, without its weight": (said(family="structure", method="stable_mode"), "the option min_weight"),
     "a graph alone": (said(family="structure"), "the family 'structure' finds a graph and no model"),

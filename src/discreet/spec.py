@@ -16,7 +16,7 @@ from .arguments import require_domain, shortened
 from .domain import Domain
 from .errors import InputError, did_you_mean
 from .learn.checks import check_curator, check_types, checked_public_size, checked_size
-from .learn.graph_files import Structure
+from .learn.graph_files import Structure, released_before
 from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
 from .learn.networks.search import SearchedNetwork
@@ -41,8 +41,9 @@ class Spec:
     """What to learn: a family, a method and public options, all of it plain data and checked.
 
     ``Spec("network", "searched", {"max_parents": 1})``: ``options`` hold what the learner's class takes; a graph is a
-    mapping from each column to its parents, cliques are a list of lists. :func:`resolve` makes one of
-    whatever a person says::
+    mapping from each column to its parents, cliques are a list of lists. ``graph_release`` is what the graph cost if
+    it was released before: plan and card say so, because the two may add up. :func:`resolve` makes a spec of whatever
+    a person says::
 
         spec = resolve(domain, graph="smoke -> lung; smoke -> bronc")
         print(spec.prepare(domain, PrivacyUnit(), PureDP(1)))            # what would be spent on what
@@ -53,6 +54,7 @@ class Spec:
     family: str
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    graph_release: Budget | None = None
 
     def __post_init__(self) -> None:
         family, method, options = of_today(_word(self.family, "family"), _method_word(self.method), self.options)
@@ -94,8 +96,9 @@ class Spec:
         approximate_size: float | None = None,
     ) -> Procedure:
         """What will be asked and for how much, before a row is read: printed it is the plan, and it is what runs."""
-        whole = Whole(domain, unit, budget, public_size, approximate_size)
-        return replace(self.learner().prepare(whole), spec=self.to_dict())
+        made = self.learner().prepare(Whole(domain, unit, budget, public_size, approximate_size))
+        before = () if self.graph_release is None else (released_before(self.graph_release),)
+        return replace(made, notes=(*made.notes, *before), spec=self.to_dict())
 
     def for_a_model(self) -> Spec:
         """This spec, if it is of a model; who fits models has no use for a graph alone."""
@@ -115,7 +118,7 @@ class Spec:
                 f"{self.family}, {self.method} asks the rows step by step and cannot learn from sums alone"
             )
         whole = domain or measurements.domain
-        return _possible(self.learner().estimate(without_impossible(measurements, whole), whole))
+        return self._finished(self.learner().estimate(without_impossible(measurements, whole), whole))
 
     def learn(self, curator: Curator, public: Sequence[Measurement] = ()) -> Learned:
         """Ask the curator, with all that remains of its budget, and learn from the answers.
@@ -130,7 +133,7 @@ class Spec:
         """What follows from what the procedure released; post-processing. If the sums contradict the public totals,
         these are left out rather than all of it lost."""
         if not self.can_refit:
-            return Learned(_possible(self.learner().estimate(released, domain)), self)
+            return Learned(self._finished(self.learner().estimate(released, domain)), self)
         remark = ""
         if public:
             try:
@@ -140,13 +143,23 @@ class Spec:
                 remark = f"the public totals were not used: {error}"
         return Learned(self.estimate(released, domain), self, released, remark)
 
+    def _finished(self, found: Any) -> Any:
+        """A model with zeros where no record can be, and a card that tells of a graph that was released before."""
+        if not isinstance(found, Model):
+            return found
+        model = enforced(found)
+        if self.graph_release is None:
+            return model
+        return model.with_card({**(model.card or {}), "graph_release": self.graph_release.to_dict()})
+
     def to_dict(self) -> dict[str, Any]:
-        return {"family": self.family, "method": self.method, "options": dict(self.options)}
+        before = {} if self.graph_release is None else {"graph_release": self.graph_release.to_dict()}
+        return {"family": self.family, "method": self.method, "options": dict(self.options), **before}
 
     @classmethod
     def from_dict(cls, entry: Any) -> Spec:
         """Read the form of :meth:`to_dict`, which may come from anywhere, also from earlier versions."""
-        if not isinstance(entry, dict) or set(entry) != {"family", "method", "options"}:
+        if not isinstance(entry, dict) or set(entry) - {"graph_release"} != {"family", "method", "options"}:
             raise InputError("a specification has a family, a method and options")
         if not isinstance(entry["options"], dict):
             raise InputError("the options of a specification are a table")
@@ -160,7 +173,8 @@ class Spec:
             family, today, options = of_today(family, method, options)
             known = method_of(family, str(today)).options
             return cls(family, str(today), {k: v for k, v in options.items() if k in known and k not in idle})
-        return cls(family, method, options)
+        before = entry.get("graph_release")
+        return cls(family, method, options, None if before is None else Budget.from_dict(before))
 
     def __str__(self) -> str:
         shown = [f"{k}={v}" for k, v in self.options.items() if k not in GIVEN]
@@ -180,10 +194,6 @@ class Learned:
 
 def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _possible(found: Any) -> Any:
-    return enforced(found) if isinstance(found, Model) else found
 
 
 def plain(value: Any) -> Any:
@@ -239,10 +249,10 @@ def resolve(
     method = None if method is None else _method_word(method)
     structure = _structure(domain, graph, cliques)
     if family is None:
-        if method is not None and structure is None:
-            having = [m.family for m in METHODS if m.name == method]
-            which = f": {' or '.join(map(repr, having))}" if having else ""
-            raise InputError(f"the method {method!r} needs a family, which says what it is a method of{which}")
+        having = [m.family for m in METHODS if m.name == method]
+        if having and structure is None:
+            which = " or ".join(map(repr, having))
+            raise InputError(f"the method {method!r} needs a family, which says what it is a method of: {which}")
         family = "network" if structure is not None and structure.is_directed else "field"
     family, method, said = of_today(_word(family, "family"), method, said)
     entry = method_of(family, method or _usual(family, structure, domain))
@@ -258,7 +268,7 @@ def resolve(
     guess_helps = not entry.needs and "approximate_size" in entry.options  # it saves buying a noisy count
     if guess_helps and approximate_size is not None and public_size is None:
         said.setdefault("approximate_size", int(approximate_size))
-    return Spec(family, entry.name, said)
+    return Spec(family, entry.name, said, None if structure is None else structure.released)
 
 
 def _usual(family: str, structure: Structure | None, domain: Domain) -> str:

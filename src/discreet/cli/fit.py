@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from ..io.archive import Sign
     from ..measurement import Measurements
     from ..release import Release
-    from ..spec import Learned
 
 
 def plan(
@@ -163,7 +161,7 @@ def fit(
         learned = prepared.spec.conclude(released, prepared.domain, prepared.totals)
         if learned.remark:
             note(f"Remark: {learned.remark}")
-        return Release.of(_with_graph_release(learned, choices.graph), choices.echo(), choices.card)
+        return Release.of(learned, choices.echo(), choices.card)
 
     def save(release: Release, sign: Sign | None) -> None:
         from ..io.atomic import write_atomically
@@ -183,18 +181,6 @@ def _line(words: dict[str, Any]) -> dict[str, Any]:
     line["options"] = options_from(list(words.get("option") or ()))
     line["cliques"] = words.get("cliques") or None
     return {key: str(value) if isinstance(value, Path) else value for key, value in line.items()}
-
-
-def _with_graph_release(learned: Learned, graph: Any) -> Learned:
-    """The model's card says so when its graph was released before, and what that cost: the two may add up."""
-    from ..learn.graph_files import saved_graph
-
-    if not (isinstance(graph, str) and graph.lower().endswith(".json") and Path(graph).is_file()):
-        return learned
-    cost = saved_graph(Path(graph)).get("release", {}).get("budget")
-    if cost is None:
-        return learned
-    return replace(learned, model=learned.model.with_card({**(learned.model.card or {}), "graph_release": cost}))
 
 
 def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: bool) -> None:

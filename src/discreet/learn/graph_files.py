@@ -26,6 +26,7 @@ from ..io.limits import DEFAULT_LIMITS
 from ..io.reading import read_text
 from ..models.base import Model
 from ..models.bayesian import BayesianNetwork
+from ..privacy.budget import Budget
 
 _ARROW = re.compile(r"->|→")
 _LINK = re.compile(r"\s--\s|\s-\s|–")
@@ -38,10 +39,14 @@ Parents = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Structure:
-    """What is publicly known about which columns interact: arrows, or groups of columns."""
+    """What is publicly known about which columns interact: arrows, or groups of columns.
+
+    ``released``: what it cost, if it was learned privately and released before.
+    """
 
     parents: Parents | None = None
     groups: tuple[Clique, ...] = ()
+    released: Budget | None = None
 
     @property
     def is_directed(self) -> bool:
@@ -53,6 +58,14 @@ class Structure:
         if self.parents is None:
             return maximal_cliques(self.groups)
         return maximal_cliques((*above, child) for child, above in self.parents.items())
+
+
+def released_before(cost: Budget) -> str:
+    """What plan and card say of a graph that was released before."""
+    return (
+        f"The graph was learned in another release ({cost}). If that was from the same records, what was spent adds "
+        "up: the guarantee above is for the tables alone."
+    )
 
 
 def checked(parents: Mapping[str, Sequence[str]], domain: Domain) -> Parents:
@@ -168,8 +181,10 @@ def _released(path: Path, domain: Domain) -> Structure:
     groups: list[list[str]] = document["interactions"]
     if not groups:
         raise InputError(f"the graph in {path} has no edges; leave the graph out")
+    cost = document.get("release", {}).get("budget") if isinstance(document.get("release"), dict) else None
     return Structure(
-        groups=tuple(domain.clique(_known(I, domain, path, number)) for number, I in enumerate(groups, start=1))
+        groups=tuple(domain.clique(_known(I, domain, path, number)) for number, I in enumerate(groups, start=1)),
+        released=None if cost is None else Budget.from_dict(cost),
     )
 
 
