@@ -12,8 +12,9 @@ from ...privacy.budget import Budget
 from ...privacy.queries.distances import Distances
 from ...privacy.requests import Asking, Measure
 from ..procedure import Found, Step, Whole
-from .growth import Prices, Tree, batch, spanning_tree
+from .growth import Prices, batch, spanning_tree
 from .rounds import MOST_CANDIDATES, Rounds
+from .tree import Tree
 
 SHARES = (8, 2, 18, 2, 43, 2, 25)
 """Percent of the budget for each of the seven steps. Set on the sets that :mod:`.mirror` names."""

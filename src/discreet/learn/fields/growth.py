@@ -18,15 +18,15 @@ A single column counts for more than itself: its error is in every pair that it 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...domain import Clique, Domain
-from ...graph import maximal_cliques, triangulate
 from ...privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP
 from ...privacy.query import Marginals
 from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
+from .tree import Tree
 
 COLUMN_WEIGHT = 0.1
 """A column counts for so many times the number of other columns. Set on the sets named in :mod:`.mirror`."""
@@ -74,27 +74,6 @@ def _mu_squared(share: Budget) -> float:
     rho = share.to_zcdp().rho if isinstance(share, ApproxDP) else share.rho if isinstance(share, ZCDP) else None
     assert rho is not None
     return 2 * float(rho)
-
-
-class Tree:
-    """The tables measured so far, and the junction tree that a model on them needs."""
-
-    def __init__(self, domain: Domain, cliques: Iterable[Clique], most_cells: int) -> None:
-        self.domain, self.most_cells = domain, most_cells
-        self.cliques = maximal_cliques(tuple(dict.fromkeys(cliques)))
-
-    def takes(self, clique: Clique) -> bool:
-        """Add a table if the tree stays small enough, and say whether."""
-        wanted = set(clique)
-        if any(wanted <= set(c) for c in self.cliques):
-            return True
-        if self.domain.size(clique) > self.most_cells:
-            return False
-        wider = maximal_cliques((*self.cliques, clique))
-        if triangulate(self.domain, wider, tries=1).forecast().total_cells > self.most_cells:
-            return False
-        self.cliques = wider
-        return True
 
 
 def spanning_tree(prices: Prices, distances: Mapping[Clique, float]) -> list[Clique]:

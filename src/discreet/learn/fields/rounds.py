@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-import numpy as np
-
 from ...domain import Clique, Domain
 from ...graph import DEFAULT_MEMORY_LIMIT
 from ...inference.exact import get_engine
@@ -19,6 +17,8 @@ from .mirror import MirrorFit, mirror_fit
 
 MOST_CANDIDATES = 3000
 """Distances that are asked for at once: beyond, those that were largest before, or that have fewest cells."""
+MOST_LEVELS = 4096
+"""Levels of all columns together, up to which the tables of all pairs are made at once: 128 MiB."""
 
 
 def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> MirrorFit:
@@ -42,7 +42,12 @@ class Rounds:
         engine = get_engine(self.domain, fit.field.cliques, memory_limit=DEFAULT_MEMORY_LIMIT)
         beliefs = engine.calibrate(fit.potentials)
         total = estimated_total(released)
-        return [total * np.asarray(beliefs.marginal(c).exp()) for c in cliques]
+        wanted = list(cliques)
+        if sum(len(c) == 2 for c in wanted) < len(self.domain) or sum(self.domain.shape) > MOST_LEVELS:
+            return [total * beliefs.probabilities(c) for c in wanted]
+        pairs = beliefs.pairs()
+        pairs.matrix *= total
+        return [pairs[c[0], c[1]] if len(c) == 2 else total * beliefs.probabilities(c) for c in wanted]
 
     def fewest(self, cliques: Iterable[Clique]) -> list[Clique]:
         """At most so many, those with fewest cells."""

@@ -12,8 +12,9 @@ from ...privacy.queries.distances import MOST, Distances, WorthMeasuring
 from ...privacy.requests import Asking, Select
 from ..planned import measuring, selecting
 from ..procedure import Found, Step, Whole
-from .growth import Prices, Tree
+from .growth import Prices
 from .rounds import Rounds
+from .tree import Tree
 
 SHARES = (20, 8, 28, 8, 36)
 """Percent of the budget: columns; selection and tables of a tree; selection and tables of what the model misses."""
