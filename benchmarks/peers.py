@@ -197,7 +197,7 @@ def made_by(peer: str, domain: Domain, true: np.ndarray, budget: Budget, folder:
 def worth_of(budget: Budget) -> float:
     """The largest ρ whose conversion keeps to (ε, δ), for peers that are told a ρ; 0 for other notions.
 
-    Rounded down to four digits: OpenDP's MST refuses its own split of some budgets by the last bit.
+    Rounded down to three digits: OpenDP's MST refuses its own split of some budgets by the last bit.
     """
     if not isinstance(budget, ApproxDP):
         return 0.0
@@ -205,8 +205,8 @@ def worth_of(budget: Budget) -> float:
     for _ in range(40):
         middle = (low + high) / 2
         low, high = (middle, high) if ZCDP(middle).to_approx(budget.delta).epsilon <= budget.epsilon else (low, middle)
-    unit = 10.0 ** (math.floor(math.log10(low)) - 3)
-    return math.floor(low / unit) * unit
+    digits = 2 - math.floor(math.log10(low))
+    return math.floor(low * 10**digits) / 10**digits
 
 
 def environment(package: str, folder: Path) -> Path | None:
