@@ -80,9 +80,8 @@ def opendp(mechanism, frame, task):
     keys = {name: list(range(int(k))) for name, k in task["levels"].items()}
 
     def release(spent):
-        context = dp.Context.compositor(
-            data=pl.from_pandas(frame).lazy(), privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(**spent)
-        )
+        rows, unit = pl.from_pandas(frame).lazy(), dp.unit_of(contributions=1)
+        context = dp.Context.compositor(data=rows, privacy_unit=unit, privacy_loss=dp.loss_of(**spent))
         algorithm = dp.mbi.MST() if mechanism == "MST" else dp.mbi.AIM(queries=2)
         return context.query(**spent).contingency_table(keys=keys, algorithm=algorithm).release()
 
