@@ -14,8 +14,10 @@ from ...measurement import Measurements
 from ...privacy.budget import Budget
 from ..consistency import estimated_total, pooled
 from ..procedure import Whole
+from .growth import Prices
 from .likelihood import Array
 from .mirror import MirrorFit, mirror_fit
+from .purpose import Purpose
 
 MOST_CANDIDATES = 3000
 """Distances that are asked for at once: beyond, those that were largest before, or that have fewest cells."""
@@ -30,11 +32,15 @@ def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> Mi
 class Rounds:
     """The steps of one procedure; every decision follows from what was released."""
 
-    def __init__(self, whole: Whole, shares: Sequence[Budget], most_cells: int) -> None:
-        self.whole, self.shares, self.most_cells = whole, shares, most_cells
+    def __init__(self, whole: Whole, shares: Sequence[Budget], most_cells: int, purpose: Purpose) -> None:
+        self.whole, self.shares, self.most_cells, self.purpose = whole, shares, most_cells, purpose
         self.domain, self.unit = whole.domain, whole.unit
         self.columns: list[Clique] = [(name,) for name in self.domain.names]
         self.pairs: list[Clique] = [c for c in combinations(self.domain.names, 2) if self.domain.size(c) <= most_cells]
+
+    def prices(self, step: int) -> Prices:
+        """What tables cost under the share of a step."""
+        return Prices(self.domain, self.unit, self.shares[step], self.purpose)
 
     def expected(self, released: Measurements, cliques: Iterable[Clique]) -> list[Array]:
         """Expected counts: public, made of released tables alone."""
