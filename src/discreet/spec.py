@@ -21,7 +21,7 @@ from .learn.graph_files import Structure
 from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
 from .learn.networks.search import SearchedNetwork
-from .learn.procedure import Procedure
+from .learn.procedure import Procedure, Whole
 from .learn.zeros import enforced, without_impossible
 from .measurement import Measurement, Measurements
 from .methods import EARLIER, FAMILIES, GIVEN, METHODS, SAID, STRUCTURE, Method, method_of, of_today
@@ -95,8 +95,8 @@ class Spec:
         approximate_size: float | None = None,
     ) -> Procedure:
         """What will be asked and for how much, before a row is read: printed it is the plan, and it is what runs."""
-        size = public_size if public_size is not None else approximate_size
-        return replace(self.learner().prepare(domain, unit, budget, public_size, size), spec=self.to_dict())
+        whole = Whole(domain, unit, budget, public_size, approximate_size)
+        return replace(self.learner().prepare(whole), spec=self.to_dict())
 
     def for_a_model(self) -> Spec:
         """This spec, if it is of a model; who fits models has no use for a graph alone."""

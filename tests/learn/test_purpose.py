@@ -62,7 +62,7 @@ def test_kind_errors():
         AdaptiveField(workload=named([f"c{i}" for i in range(300)]))
     for learner in (AdaptiveField(workload=named("az")), AdaptiveField(target="z")):
         with pytest.raises(DiscreetError, match="no column 'z'"):
-            learner.prepare(DOMAIN, PrivacyUnit(), PureDP(1))
+            learner.plan(DOMAIN, PrivacyUnit(), PureDP(1))
     odd = Domain.of({"class 2": 2, "a": 2})  # a column, and no weight
     assert workload_of("a, class 2", odd) == [{"columns": ["class 2", "a"], "weight": 1}]
     assert workload_of("a, class 2 2", odd) == [{"columns": ["class 2", "a"], "weight": 2}]
