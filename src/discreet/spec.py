@@ -14,7 +14,7 @@ from typing import Any
 
 from .arguments import require_domain, shortened
 from .domain import Domain
-from .errors import InputError, did_you_mean
+from .errors import InputError, counted, did_you_mean
 from .learn.checks import check_curator, check_types, checked_public_size, checked_size
 from .learn.fields.purpose import workload_of
 from .learn.graph_files import Structure
@@ -163,7 +163,8 @@ class Spec:
         return cls(family, method, options)
 
     def __str__(self) -> str:
-        shown = [f"{k}={shortened(v, 60) if k in SAID else v}" for k, v in self.options.items() if k not in GIVEN]
+        many = {k: counted(len(v), "set") for k, v in self.options.items() if k in SAID and isinstance(v, list)}
+        shown = [f"{k}={v}" for k, v in {**self.options, **many}.items() if k not in GIVEN]
         return f"{FAMILIES[self.family]}, {self.entry.summary}" + (f" ({', '.join(shown)})" if shown else "")
 
 

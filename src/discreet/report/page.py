@@ -21,6 +21,8 @@ from ..privacy.budget import Budget
 from ..release.uncertainty import Interval, NoiseIntervals, digits
 from . import words
 from .drawing import graph_svg
+from .reasons import HEADINGS, reasons
+from .reasons import shown as shown_reasons
 from .spending import merged, portions
 
 NAMES = {
@@ -33,6 +35,7 @@ NAMES = {
 IMPOSSIBLE = "0 (impossible by the schema)"
 MOST_LEVELS, MOST_PAIRS, LARGEST_PAIR = 12, 6, 12
 _COLOURS = ("#5a8fc8", "#d0713f", "#6da67f", "#b88ad0", "#c9a545", "#5fb3b3", "#c46a86", "#8894a8")
+MOST_REASONS = 40
 CITATION = "discreet, discrete graphical models from sensitive records under differential privacy, version {version}."
 
 
@@ -64,7 +67,7 @@ def report_html(
     """
     card = words.require_release(model.card, "this model")
     strength = model.edge_strength()
-    faded = _faded(model, strength, intervals)
+    faded = doubtful_edges(model, strength, intervals)
     chosen = [model.domain.clique(pair) for pair in pairs] if pairs is not None else _strongest(model, strength, faded)
     html: str = template("report.html.j2").render(
         title=title or f"{NAMES.get(model.kind, 'A model')} of {counted(len(model.domain), 'column')}",
@@ -86,6 +89,7 @@ def report_html(
         edges=len(model.edges),
         level="" if intervals is None else f"{100 * intervals.level:g} %",
         how_good=words.how_good(card),
+        reasons=_reasons(card, measurements),
         columns=[_column(model, name, intervals) for name in model.domain],
         pairs=[_pair(model, pair, intervals) for pair in chosen],
         public=words.public_facts(card),
@@ -120,7 +124,7 @@ def resource(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _faded(
+def doubtful_edges(
     model: Model, strength: Mapping[tuple[str, str], float], intervals: NoiseIntervals | None
 ) -> set[tuple[str, str]]:
     """Edges whose strength is no larger than what noise alone moves it by."""
@@ -155,6 +159,14 @@ def _portions(card: Mapping[str, Any], measurements: Measurements | None) -> lis
         }
         for i, p in enumerate(merged(portions(card, measurements)))
     ]
+
+
+def _reasons(card: Mapping[str, Any], measurements: Measurements | None) -> dict[str, Any] | None:
+    every = reasons(card, measurements)
+    if not every:
+        return None
+    few, rest = shown_reasons(every, MOST_REASONS)
+    return {"headings": HEADINGS, "rows": [reason.cells() for reason in few], "rest": rest}
 
 
 def _column(model: Model, name: str, intervals: NoiseIntervals | None) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ...domain import Domain
+from ...domain import Clique, Domain
 from ...errors import InputError
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
@@ -95,6 +95,9 @@ class AdaptiveField(Learner[MarkovRandomField]):
             *([purpose.note] if purpose.note else []),
         )
         return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if within else "composed")
+
+    def wanted(self, domain: Domain) -> dict[Clique, float]:
+        return Purpose(domain, self.workload, self.target).sets
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from all tables; post-processing only."""

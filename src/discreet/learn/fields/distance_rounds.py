@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from ...domain import Clique
+from ...errors import counted
 from ...graph import triangulate
 from ...measurement import Measurements
 from ...privacy.budget import Budget
@@ -14,7 +15,7 @@ from ...privacy.requests import Asking, Measure
 from ..procedure import Found, Step, Whole
 from .growth import Tree, batch, spanning_tree
 from .purpose import Purpose
-from .rounds import MOST_CANDIDATES, Rounds
+from .rounds import MOST_CANDIDATES, Rounds, because
 
 SHARES = (8, 2, 18, 2, 43, 2, 25)
 """Percent of the budget for each of the seven steps. Set on the sets that :mod:`.mirror` names."""
@@ -26,14 +27,18 @@ class DistanceRounds(Rounds):
     def __init__(self, whole: Whole, share: Budget, most_cells: int, purpose: Purpose, triples: bool) -> None:
         super().__init__(whole, share.split(SHARES), most_cells, purpose)
         self.triples = triples
+        self.larger = purpose.larger(most_cells, min(len(self.pairs), MOST_CANDIDATES // 2)) if triples else []
 
     def steps(self) -> tuple[Step, ...]:
         count = f"{min(len(self.pairs), MOST_CANDIDATES):,} pairs"
+        room = MOST_CANDIDATES - len(self.columns) - len(self.larger)
+        again = f"{min(len(self.pairs), max(room, 0)):,} pairs"
+        also = f", {again} and {counted(len(self.larger), 'larger table')}" if self.larger else f" and {again}"
         names = [
             "tables of single columns",
             f"distances of {count} from independent columns",
             "tables of a spanning tree",
-            f"distances of columns and {count} from the model so far",
+            f"distances of columns{also} from the model so far",
             "tables of what the model misses",
             "distances inside the cliques of the model",
             "tables inside the cliques of the model",
@@ -56,14 +61,14 @@ class DistanceRounds(Rounds):
 
     def _tree(self, released: Measurements) -> Asking[Found]:
         prices = self.prices(2)
-        chosen = spanning_tree(prices, _said(released, "pairs")) or self.columns
+        distances = _said(released, "pairs")
+        chosen = spanning_tree(prices, distances) or self.columns
         yield prices.request(chosen)
-        return {}
+        return because(released, chosen, distances)
 
     def _second_distances(self, released: Measurements) -> Asking[Found]:
         first = _said(released, "pairs")
-        named = [c for c in self.purpose.sets if len(c) > 2 and self.domain.size(c) <= self.most_cells]
-        sure = [*self.columns, *self.fewest(named)][:MOST_CANDIDATES]
+        sure = [*self.columns, *self.larger][:MOST_CANDIDATES]
         most = sorted(first, key=lambda c: (-first[c], c))[: MOST_CANDIDATES - len(sure)]
         return (yield from self._distances(released, [*sure, *sorted(most)], self.shares[3], "missed"))
 
@@ -88,9 +93,10 @@ class DistanceRounds(Rounds):
     def _batch(self, released: Measurements, name: str, step: int) -> Asking[Found]:
         prices = self.prices(step)
         tree = Tree(self.domain, released.cliques, self.most_cells)
-        chosen = batch(prices, tree, _said(released, name)) or self.columns
+        distances = _said(released, name)
+        chosen = batch(prices, tree, distances) or self.columns
         yield prices.request(chosen)
-        return {}
+        return because(released, chosen, distances)
 
 
 def _said(released: Measurements, name: str) -> dict[Clique, float]:

@@ -28,8 +28,8 @@ from ..graph_files import read_weighted_groups
 
 POWER = 3.3
 """A column within a pair counts a tenth of it."""
-REST = 0.02
-TARGET = 4.0
+REST, TARGET = 0.02, 10.0
+"""Both, and POWER, were set on two generated networks, HealthInsurance (AER) and wa_churn (modeldata)."""
 COLUMN_WEIGHT = 0.1
 """When nothing was said, a column counts for so many times the number of other columns: its error is in every pair that
 it is part of. Set on the sets named in :mod:`.mirror`."""
@@ -140,6 +140,15 @@ class Purpose:
             out[clique] = out.get(clique, 0.0) + weight
         mean = sum(out.values()) / len(out)
         return {c: w / mean for c, w in out.items()}
+
+    def larger(self, most_cells: int, most: int) -> list[Clique]:
+        """Tables of more than two columns that are candidates beside all pairs, ``most`` at most: sets that were named,
+        and the target with any two others (those with fewest cells), whose interaction no pair shows."""
+        around = [n for n in self.domain.names if n != self.target] if self.target is not None else []
+        triples = [self.domain.clique((str(self.target), *pair)) for pair in combinations(around, 2)]
+        by_size = sorted(triples, key=lambda c: (self.domain.size(c), c))
+        every = dict.fromkeys([*(s for s in self.sets if len(s) > 2), *by_size])
+        return [c for c in every if self.domain.size(c) <= most_cells][:most]
 
     @property
     def note(self) -> str:

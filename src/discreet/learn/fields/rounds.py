@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -13,7 +13,7 @@ from ...inference.exact import get_engine
 from ...measurement import Measurements
 from ...privacy.budget import Budget
 from ..consistency import estimated_total, pooled
-from ..procedure import Whole
+from ..procedure import Found, Whole
 from .growth import Prices
 from .likelihood import Array
 from .mirror import MirrorFit, mirror_fit
@@ -27,6 +27,13 @@ def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> Mi
     """All tables fitted together; a column that is in none of them is taken to be uniform."""
     tables = {c: t for c, t in pooled(measured).items() if c}
     return mirror_fit(domain, tables, estimated_total(measured), rough=rough)
+
+
+def because(released: Measurements, chosen: Iterable[Clique], distances: Mapping[Clique, float]) -> Found:
+    """Why tables are measured, added to what was said before: the released distance of each, in the order in which they
+    are asked for; None for a column that is measured for want of anything better."""
+    said = [[list(c), None if c not in distances else round(distances[c])] for c in chosen]
+    return {"chosen_by": [*released.found.get("chosen_by", []), *said]}
 
 
 class Rounds:
