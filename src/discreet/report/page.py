@@ -21,6 +21,8 @@ from ..release.uncertainty import NoiseIntervals
 from . import words
 from .drawing import drawn_edges, graph_svg
 from .levels import bars, shown
+from .reasons import HEADINGS, reasons
+from .reasons import shown as shown_reasons
 from .spending import merged, portions
 
 NAMES = {
@@ -32,6 +34,7 @@ NAMES = {
 }
 MOST_PAIRS, MOST_LISTED = 6, 1000
 _COLOURS = ("#5a8fc8", "#d0713f", "#6da67f", "#b88ad0", "#c9a545", "#5fb3b3", "#c46a86", "#8894a8")
+MOST_REASONS = 40
 CITATION = "discreet, discrete graphical models from sensitive records under differential privacy, version {version}."
 
 
@@ -63,7 +66,7 @@ def report_html(
     """
     card = words.require_release(model.card, "this model")
     strength = model.edge_strength()
-    faded = _faded(model, strength, intervals)
+    faded = doubtful_edges(model, strength, intervals)
     chosen = [model.domain.clique(pair) for pair in pairs] if pairs is not None else _dependent(model, faded)
     drawn = drawn_edges(model, strength, faded)
     html: str = template("report.html.j2").render(
@@ -89,6 +92,7 @@ def report_html(
         level="" if intervals is None else f"{100 * intervals.level:g} %",
         how_good=words.how_good(card),
         beware=bool(card.get("caution")),
+        reasons=_reasons(card, measurements),
         columns=[{"name": name, "levels": bars(shown(model, (name,), intervals))} for name in model.domain],
         pairs=[_pair(model, pair, intervals) for pair in chosen],
         public=words.public_facts(card),
@@ -123,7 +127,7 @@ def resource(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _faded(
+def doubtful_edges(
     model: Model, strength: Mapping[tuple[str, str], float], intervals: NoiseIntervals | None
 ) -> set[tuple[str, str]]:
     """Edges whose strength is no larger than what noise alone moves it by."""
@@ -157,6 +161,14 @@ def _portions(card: Mapping[str, Any], measurements: Measurements | None) -> lis
         }
         for i, p in enumerate(merged(portions(card, measurements)))
     ]
+
+
+def _reasons(card: Mapping[str, Any], measurements: Measurements | None) -> dict[str, Any] | None:
+    every = reasons(card, measurements)
+    if not every:
+        return None
+    few, rest = shown_reasons(every, MOST_REASONS)
+    return {"headings": HEADINGS, "rows": [reason.cells() for reason in few], "rest": rest}
 
 
 def _pair(model: Model, pair: Sequence[str], intervals: NoiseIntervals | None) -> dict[str, Any]:
