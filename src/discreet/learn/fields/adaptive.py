@@ -76,7 +76,7 @@ class AdaptiveField(Learner[MarkovRandomField]):
         check_workload(self.workload)
 
     def prepare(self, whole: Whole) -> Procedure:
-        """Seven steps (five under pure DP), of which the first is known before."""
+        """Seven steps; under pure DP the number of records, unless it is public, and one that follows from it."""
         domain, budget = whole.domain, whole.budget
         purpose = Purpose(domain, self.workload, self.target)
         within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
