@@ -40,6 +40,7 @@ class Choices:
     options: Mapping[str, Any] = field(default_factory=dict)
     public_size: int | None = None
     approximate_size: int | None = None
+    certify: float | None = None
     engine: str | None = None
     delimiter: str | None = None
     row_is_line: bool | None = None
@@ -83,6 +84,7 @@ class Choices:
             options=self.options,
             public_size=public_size,
             approximate_size=self.approximate_size,
+            certify=self.certify,
         ).for_a_model()
 
     def echo(self) -> dict[str, Any]:
@@ -98,7 +100,7 @@ class Choices:
 # -- the run file ------------------------------------------------------------------------------------------------------
 
 _TEXT = ("data", "schema", "relation", "unit_column", "engine", "delimiter", "ledger", "output", "purpose", "weight")
-_LEARN = ("family", "method", "graph", "cliques", "options", "public_size", "approximate_size")
+_LEARN = ("family", "method", "graph", "cliques", "options", "public_size", "approximate_size", "certify")
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(_TEXT, ((str,), "text in quotes")),
     **dict.fromkeys(("epsilon", "delta", "rho"), ((int, float, str), "a number")),

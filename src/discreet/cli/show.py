@@ -119,7 +119,9 @@ def _show_model(file: Path, card_file: Path | None, *, force: bool, as_json: boo
         write_atomically(card_file, [text.encode()])
     if as_json:
         recipe = None if release.recipe is None else release.recipe.to_dict()
+        certificate = None if release.certificate is None else release.certificate.summary()
         beside = {"recipe": recipe, "run": dict(release.run), "has_intervals": release.has_intervals}
+        beside["certificate"] = certificate
         edges = [list(edge) for edge in model.edges]
         say_json({"kind": model.kind, "domain": model.domain.to_dict(), "edges": edges, "card": model.card, **beside})
         return

@@ -11,7 +11,7 @@ import numpy as np
 from ..arguments import require_domain, shortened
 from ..errors import InputError
 from ..measurement import Measurement, Measurements
-from ..privacy.budget import ZCDP, ApproxDP, PureDP
+from ..privacy.budget import ZCDP, ApproxDP, GaussianDP, PureDP
 from ..privacy.curator import Curator, ExactCurator
 from ..privacy.unit import PrivacyUnit
 
@@ -80,7 +80,7 @@ def checked_public_size(size: int | None) -> int | None:
 def check_plan(domain: object, unit: object, budget: object) -> None:
     """The three things that a plan is made from, in their order."""
     require_domain(domain)
-    if not isinstance(unit, PrivacyUnit) or not isinstance(budget, PureDP | ZCDP | ApproxDP):
+    if not isinstance(unit, PrivacyUnit) or not isinstance(budget, PureDP | ZCDP | ApproxDP | GaussianDP):
         raise InputError(
             "a plan is made from a domain, who is protected and a budget, as in plan(domain, PrivacyUnit(), PureDP(1));"
             f" got {type(unit).__name__} and {type(budget).__name__}"

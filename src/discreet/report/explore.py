@@ -67,6 +67,7 @@ class Explorer:
                 style=resource("style.css"),
                 script=resource("explore.js"),
                 guarantee=words.guarantee(card) if is_release and card is not None else [],
+                how_good=words.how_good(card or {}),
                 graph=graph_svg(self.model, self.model.edge_strength()),
                 columns=[{"name": a.name, "labels": list(a.labels)} for a in self.model.domain.attributes],
                 example=example_question(self.model),

@@ -29,7 +29,7 @@ from ...domain import Domain
 from ...errors import InputError
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
-from ...privacy.budget import ApproxDP, Budget, PureDP
+from ...privacy.budget import ApproxDP, Budget, GaussianDP, PureDP
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
 from ..checks import as_measurements, check_plan
@@ -57,6 +57,8 @@ class AdaptiveField(Learner[MarkovRandomField]):
     """
 
     finds_graph: ClassVar[bool] = True
+    certified: ClassVar[float] = 0.03
+    as_one_gaussian: ClassVar[bool] = True
 
     most_cells: int = 100_000
     triples: bool = True
@@ -79,6 +81,7 @@ class AdaptiveField(Learner[MarkovRandomField]):
         check_plan(domain, unit, budget)
         whole = Whole(domain, unit, budget)
         within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
+        one_gaussian = within is not None or isinstance(budget, GaussianDP)
         steps: tuple[Step, ...]
         if len(domain) == 1:
             share: Budget = within or budget
@@ -87,7 +90,6 @@ class AdaptiveField(Learner[MarkovRandomField]):
             steps = SelectionRounds(whole, budget, self.most_cells).steps()
         else:
             steps = DistanceRounds(whole, within or budget, self.most_cells, self.triples).steps()
-        one_gaussian = within is not None
         notes = (
             f"Tables are added while the junction tree keeps within {self.most_cells:,} cells; what is asked follows "
             "from what was released before.",
