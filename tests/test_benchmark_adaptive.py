@@ -45,13 +45,13 @@ def test_peers_spend_what_they_say_and_no_more(learner, budget, relation):
     assert 0.999 * budget.epsilon <= curator.spent.epsilon <= budget.epsilon
     assert curator.spent <= budget
     assert {tuple(sorted(edge)) for edge in model.edges} >= {("a", "b"), ("b", "c")}
-    planned = learner.prepare(DOMAIN, unit, budget)
+    planned = learner.plan(DOMAIN, unit, budget)
     assert {step.get("step") for step in curator.statement()["steps"]} >= {step.name for step in planned.steps}
 
 
 def test_swift_has_no_pure_form():
     with pytest.raises(BudgetError, match="Gaussian"):
-        peers.SWIFT().prepare(DOMAIN, PrivacyUnit(), PureDP(1))
+        peers.SWIFT().plan(DOMAIN, PrivacyUnit(), PureDP(1))
 
 
 def test_scores_move_by_no_more_than_is_said():

@@ -103,7 +103,7 @@ class Seen:
         given = {"graph": GRAPH} if method.needs == "graph" else {"cliques": CYCLE} if method.needs else {}
         try:
             self.learner = Spec(method.family, method.name, given | options).learner()
-            procedure: Procedure = self.learner.prepare(domain, UNIT, budget)
+            procedure: Procedure = self.learner.plan(domain, UNIT, budget)
             self.asked = json.dumps(procedure.to_dict())
             self.released = procedure.run(ResearchCurator(rows, UNIT, budget, seed=5))
         except DiscreetError as error:

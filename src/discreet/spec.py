@@ -16,7 +16,7 @@ from .arguments import require_domain, shortened
 from .domain import Domain
 from .errors import InputError, did_you_mean
 from .learn.certifying import FOUND, Certifying, checked_share, divided, with_certificate
-from .learn.checks import check_curator, check_plan, check_types, checked_public_size, checked_size
+from .learn.checks import check_curator, check_types, checked_public_size, checked_size
 from .learn.graph_files import Structure
 from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
@@ -105,11 +105,9 @@ class Spec:
 
         ``public``: the tables that :meth:`conclude` will make use of. A certificate is of the model that it makes.
         """
-        learner = self.learner()
-        size = public_size if public_size is not None else approximate_size
+        learner, whole = self.learner(), Whole(domain, unit, budget, public_size, approximate_size)
         if not self.certify:
-            return replace(learner.prepare(domain, unit, budget, public_size, size), spec=self.to_dict())
-        check_plan(domain, unit, budget)
+            return replace(learner.prepare(whole), spec=self.to_dict())
         stated = {"unit": unit.to_dict(), "public_size": public_size}
 
         def estimate(released: Measurements) -> Model:
@@ -117,9 +115,8 @@ class Spec:
             return model
 
         rest, own = divided(budget, self.certify, as_one_gaussian=learner.as_one_gaussian)
-        learning = learner.prepare(domain, unit, rest, public_size, size)
-        certifying = Certifying(own, estimate, public_size=public_size)
-        return replace(with_certificate(learning, Whole(domain, unit, budget), certifying), spec=self.to_dict())
+        learning = learner.prepare(replace(whole, budget=rest))
+        return replace(with_certificate(learning, whole, Certifying(own, estimate)), spec=self.to_dict())
 
     def for_a_model(self) -> Spec:
         """This spec, if it is of a model; who fits models has no use for a graph alone."""

@@ -444,7 +444,7 @@ def test_amplification_of_stage_one_by_enumeration() -> None:
 
 def _first_stage(learner: TwoStageNetwork, domain: Domain, budget: PureDP) -> Procedure:
     """The procedure cut off after stage I, with what that measures kept: it is not when both run."""
-    procedure = learner.prepare(domain, ROW, budget)
+    procedure = learner.plan(domain, ROW, budget)
     return replace(procedure, steps=(replace(procedure.steps[0], kept=True),))
 
 

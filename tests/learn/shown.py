@@ -119,7 +119,7 @@ def _printed(procedure: Procedure) -> list[str]:
     """Every row of every step stands in the text, and steps and rows in the plan as plain data."""
     lines, shown = str(procedure).splitlines(), procedure.to_dict()["steps"]
     rows = [row for step in procedure.steps for row in step.rows]
-    wanted = table_text(rows, procedure.approximate_size).splitlines()[1:]
+    wanted = table_text(rows, procedure.whole.size).splitlines()[1:]
     out = [f"printed: the plan has no line {line!r}" for line in wanted if line not in lines]
     if [s["name"] for s in shown] != [s.name for s in procedure.steps]:
         out.append("printed: other steps than are run")

@@ -147,8 +147,8 @@ def test_it_finds_what_there_is(budget, most):
 class Independent(AdaptiveField):
     """All of the budget for single columns."""
 
-    def prepare(self, domain, unit, budget, public_size=None, approximate_size=None):
-        return Tables([(name,) for name in domain.names], "auto", None).prepare(domain, unit, budget)
+    def prepare(self, whole):
+        return Tables([(name,) for name in whole.domain.names], "auto", None).prepare(whole)
 
 
 @pytest.mark.chance
@@ -202,7 +202,7 @@ def test_prices_are_what_the_noise_costs(budget):
         prices = Prices(domain, unit, budget)
         cliques = [("a", "b"), ("b", "c"), ("c",)]
         request = prices.request(cliques)
-        planned = Tables(cliques, request.noise, request.weights).prepare(domain, unit, budget).tables
+        planned = Tables(cliques, request.noise, request.weights).plan(domain, unit, budget).tables
         error = sum(prices.weight(c) * t.expected_error for c, t in zip(cliques, planned, strict=True))
         cost = prices.cost(sum(prices.part(c) for c in cliques))
         # (ε, δ) is priced by way of zCDP here and drawn as one Gaussian, with some 7 % less noise.
@@ -244,7 +244,7 @@ def test_a_stopped_run_comes_to_the_same_model(tmp_path):
     network = networks.load("asia")
     table = encode(rows_of(network, 500), network.domain)
     learner, budget = AdaptiveField(), ApproxDP(1, "1e-6")
-    run = partial(learner.prepare(network.domain, PrivacyUnit(), budget).run)
+    run = partial(learner.plan(network.domain, PrivacyUnit(), budget).run)
     first = run(Curator(table, PrivacyUnit(), budget), Transcript(tmp_path / "answers"))
     again = run(Curator(table, PrivacyUnit(), budget), Transcript(tmp_path / "answers"))
     assert first.found == again.found

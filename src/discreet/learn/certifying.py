@@ -121,15 +121,12 @@ def some_of(cliques: Sequence[Clique]) -> list[Clique]:
 class Certifying:
     """What is compared, with which share; ``estimate`` makes the model of what the steps before released.
 
-    ``cliques``: all pairs by default. ``public_size``: the number of records, where it is public. ``tables_tell``:
-    whether tables that were released before are of the same records, so that they tell the number of these.
+    ``cliques``: all pairs by default.
     """
 
     share: Budget
     estimate: Callable[[Measurements], Model]
     cliques: tuple[Clique, ...] = ()
-    public_size: int | None = None
-    tables_tell: bool = True
 
     def step(self, whole: Whole) -> Step:
         """The step, to be shown and run."""
@@ -163,7 +160,7 @@ class Certifying:
         model = self.estimate(released)
         compared, every = self._compared(domain)
         count, rest = self.share.split(_PARTS)
-        before = self._told(released, unit)
+        before = _told(released, whole)
         fifth = Measure(count, Marginals(domain, [()]), _kind(count))
         if before is None or before[1] > _variance(fifth, unit):
             (more,) = yield fifth
@@ -204,12 +201,13 @@ class Certifying:
         (each,) = yield Measure(for_it, one, "laplace")
         return {FOUND: {**facts, "each": _plain(each, [at])}}
 
-    def _told(self, released: Measurements, unit: PrivacyUnit) -> tuple[float, float] | None:
-        """The number of records as far as it is known already, and the variance of that."""
-        if self.public_size is not None and unit.column is None:
-            return float(self.public_size), 0.0
-        tables = [m for m in released if m.clique is not None and not m.proportions]
-        return total_and_variance(tables) if tables and self.tables_tell else None
+
+def _told(released: Measurements, whole: Whole) -> tuple[float, float] | None:
+    """The number of records as far as it is known already, and the variance of that."""
+    if whole.public_size is not None and whole.unit.column is None:
+        return float(whole.public_size), 0.0
+    tables = [m for m in released if m.clique is not None and not m.proportions]
+    return total_and_variance(tables) if tables else None
 
 
 def _kind(share: Budget) -> NoiseChoice:
@@ -296,6 +294,6 @@ def certify_later(
     within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
     if isinstance(budget, ApproxDP) and within is None:
         raise BudgetError(f"{budget} is too small or too large for Gaussian noise; take ε between 1e-6 and 700")
-    whole = Whole(model.domain, unit, budget)
-    certifying = Certifying(within or budget, lambda released: model, wanted, public_size, tables_tell=False)
+    whole = Whole(model.domain, unit, budget, public_size)
+    certifying = Certifying(within or budget, lambda released: model, wanted)
     return Procedure(FOUND, whole, (certifying.step(whole),), composition="as one Gaussian" if within else "composed")

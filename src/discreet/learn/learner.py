@@ -20,7 +20,7 @@ from ..privacy.budget import Budget
 from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
 from .checks import check_curator
-from .procedure import Procedure
+from .procedure import Procedure, Whole
 
 Result = TypeVar("Result")
 
@@ -40,19 +40,8 @@ class Learner(ABC, Generic[Result]):
     """About how often estimating goes through the whole graph, for forecasts of time."""
 
     @abstractmethod
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        """What will be asked, and for how much: of public things only.
-
-        ``public_size`` is the number of records where that is public knowledge; ``approximate_size`` a guess of it, for
-        the errors that are shown.
-        """
+    def prepare(self, whole: Whole) -> Procedure:
+        """What will be asked, and for how much: of public things only, which ``whole`` holds."""
 
     @abstractmethod
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Result:
@@ -76,14 +65,13 @@ class Learner(ABC, Generic[Result]):
         public_size: int | None = None,
     ) -> Procedure:
         """What would be asked, to be printed: the very procedure that :meth:`fit` runs."""
-        size = public_size if approximate_size is None else approximate_size
-        return self.prepare(domain, unit, budget, public_size, size)
+        return self.prepare(Whole(domain, unit, budget, public_size, approximate_size))
 
     def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
         """Ask the curator, with ``share`` or all that remains. Guarantee: the share; see :mod:`.procedure`."""
         check_curator(curator)
-        share = curator.share_of(share)
-        return self.prepare(curator.domain, curator.unit, share, curator.public_size).run(curator)
+        whole = Whole(curator.domain, curator.unit, curator.share_of(share), curator.public_size)
+        return self.prepare(whole).run(curator)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> Result:
         """:meth:`measure`, then :meth:`estimate`."""

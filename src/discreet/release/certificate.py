@@ -210,14 +210,9 @@ class Certificate:
 
     def lines(self) -> list[str]:
         """The certificate in plain sentences."""
-        what = (
-            "the tables asked for" if self.workload else "pairs of columns" if len(self.cliques[0]) > 1 else "columns"
-        )
-        some = (
-            f", of which {len(self.cliques):,} of {self.every:,} were compared,"
-            if self.every > len(self.cliques)
-            else ""
-        )
+        m, alone = len(self.cliques), len(self.cliques[0]) == 1
+        what = "the tables asked for" if self.workload else "columns" if alone else "pairs of columns"
+        some = f" ({m:,} of {self.every:,} were compared)" if self.every > m else ""
         out = [
             f"Certificate of fit: {what}{some} are within {_number(self.mean)} of the records on average, in total "
             f"variation (at most {_number(self.mean_at_most())} at 95 %)."

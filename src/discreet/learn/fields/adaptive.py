@@ -30,9 +30,8 @@ from ...errors import InputError
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
 from ...privacy.budget import ApproxDP, Budget, GaussianDP, PureDP
-from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import as_measurements, check_plan
+from ..checks import as_measurements
 from ..consistency import estimated_total
 from ..learner import Learner
 from ..procedure import Procedure, Step, Whole
@@ -69,34 +68,24 @@ class AdaptiveField(Learner[MarkovRandomField]):
         if not isinstance(self.triples, bool):
             raise InputError(f"triples must be True or False, got {self.triples!r}")
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """Seven steps (five under pure DP), of which the first is known before."""
-        check_plan(domain, unit, budget)
-        whole = Whole(domain, unit, budget)
+        domain, budget = whole.domain, whole.budget
         within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
-        one_gaussian = within is not None or isinstance(budget, GaussianDP)
+        share: Budget = within or budget
         steps: tuple[Step, ...]
         if len(domain) == 1:
-            share: Budget = within or budget
-            steps = (whole.measure("table of the column", Prices(domain, unit, share).request([domain.names])),)
+            steps = (whole.measure("table of the column", Prices(domain, whole.unit, share).request([domain.names])),)
         elif isinstance(budget, PureDP):
             steps = SelectionRounds(whole, budget, self.most_cells).steps()
         else:
-            steps = DistanceRounds(whole, within or budget, self.most_cells, self.triples).steps()
+            steps = DistanceRounds(whole, share, self.most_cells, self.triples).steps()
         notes = (
             f"Tables are added while the junction tree keeps within {self.most_cells:,} cells; what is asked follows "
             "from what was released before.",
         )
-        return Procedure(
-            METHOD, whole, steps, notes, approximate_size, composition="as one Gaussian" if one_gaussian else "composed"
-        )
+        all_gaussian = isinstance(share, GaussianDP)
+        return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if all_gaussian else "composed")
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from all tables; post-processing only."""

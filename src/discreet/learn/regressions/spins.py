@@ -21,7 +21,6 @@ from ...privacy.queries.gradients import SpinGradients
 from ...privacy.queries.parities import all_monomials
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import check_plan
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from ..spins.coefficients import (
@@ -109,20 +108,11 @@ class SpinRegressions(Learner[SpinModel]):
         check_steps(self.variant, self.steps)
         check_bounds(self.width, self.min_weight, self.max_terms)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""
-        check_plan(domain, unit, budget)
-        order = order_in(domain, self.order)
-        whole = Whole(domain, unit, budget)
-        descent = spin_descent(domain, unit, order, self.width, self.variant, self.steps)
-        return descent.procedure(self._method, whole, public_size, approximate_size)
+        order = order_in(whole.domain, self.order)
+        descent = spin_descent(whole.domain, whole.unit, order, self.width, self.variant, self.steps)
+        return descent.procedure(self._method, whole)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> SpinModel:
         """The field that the regressions found make; post-processing."""

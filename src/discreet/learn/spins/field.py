@@ -14,11 +14,9 @@ from ...domain import Domain
 from ...errors import CostError, InputError
 from ...measurement import Measurements
 from ...models.base import Model
-from ...privacy.budget import Budget
 from ...privacy.queries.parities import measured_monomials
-from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import as_measurements, check_plan
+from ..checks import as_measurements
 from ..counting import counted_first
 from ..learner import Learner
 from ..procedure import Procedure, Whole
@@ -80,31 +78,23 @@ class SpinField(Learner[SpinModel]):
                 "'one shot'"
             )
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """The number of records unless it is public, then parities as the strategy says."""
-        check_plan(domain, unit, budget)
+        domain = whole.domain
         order = order_in(domain, self.order)
         _check_number(len(domain), order)
-        whole = Whole(domain, unit, budget)
-        count, given, rest = counted_first(whole, public_size)
+        count, given, rest = counted_first(whole)
         asked = Asked(whole, rest, order, self.max_terms, self.min_weight, self.random_state)
-        strategy = asked.choose(self.strategy, public_size)
+        strategy = asked.choose(self.strategy, whole.public_size)
         notes = []
-        if strategy == "auto" and approximate_size is not None:
-            likely = asked.choose("auto", approximate_size)
-            notes.append(f"With some {approximate_size:g} records that would be {likely} pairs.")
+        if strategy == "auto" and whole.size is not None:
+            likely = asked.choose("auto", whole.size)
+            notes.append(f"With some {whole.size:g} records that would be {likely} pairs.")
         if len(domain) > MOST_COLUMNS:
             notes.append(f"{len(domain)} columns cannot be enumerated: the fit is on a junction tree, or approximate.")
         what = "an Ising model" if self.order == 2 else f"a field of spins of order {self.order}"
         steps = (*count, *asked.steps(strategy))
-        return Procedure(f"{METHOD} of {what}", whole, steps, tuple(notes), approximate_size, given)
+        return Procedure(f"{METHOD} of {what}", whole, steps, tuple(notes), given)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> SpinModel:
         """The field from what :meth:`measure` released; post-processing only. A public total may have been added."""
