@@ -160,7 +160,7 @@ class Certificate:
         together (Bonferroni)."""
         if self.each is None:
             return {}
-        level = 1 - 2 * (1 - BOUND) / len(self.each.which)
+        level = 1 - (1 - BOUND) / len(self.each.which)
         bound = self.mean_at_most()
         own = self.fits()
         return {c: own[c] for c, fit in self.fits(level).items() if fit.lower > bound}
@@ -170,7 +170,7 @@ class Certificate:
         """What no single table exceeds, 95 % for all of them together; None where only some were measured."""
         if self.each is None or len(self.each.which) < len(self.cliques):
             return None
-        level = 1 - 2 * (1 - BOUND) / len(self.each.which)
+        level = 1 - (1 - BOUND) / len(self.each.which)
         return min(1.0, max(fit.upper for fit in self.fits(level).values()))
 
     @cached_property
