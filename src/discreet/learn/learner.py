@@ -33,6 +33,10 @@ class Learner(ABC, Generic[Result]):
     """Whether it finds the graph privately: noise intervals then take it as it is."""
     refits: ClassVar[bool] = True
     """Whether noisy sums alone determine the model, so that anybody can learn it again from them."""
+    certified: ClassVar[float] = 0.0
+    """Which part of the budget buys a certificate of fit (:mod:`.certifying`), unless somebody says otherwise."""
+    as_one_gaussian: ClassVar[bool] = False
+    """Whether all its steps are Gaussian under (ε, δ): then it can also be prepared with a share of the μ² within."""
     passes: ClassVar[int] = 100
     """About how often estimating goes through the whole graph, for forecasts of time."""
 

@@ -29,7 +29,7 @@ from ...domain import Clique, Domain
 from ...errors import InputError
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
-from ...privacy.budget import ApproxDP, Budget, PureDP
+from ...privacy.budget import ApproxDP, Budget, GaussianDP, PureDP
 from ..cards import card_of
 from ..checks import as_measurements
 from ..consistency import estimated_total
@@ -62,6 +62,8 @@ class AdaptiveField(Learner[MarkovRandomField]):
     """
 
     finds_graph: ClassVar[bool] = True
+    certified: ClassVar[float] = 0.03
+    as_one_gaussian: ClassVar[bool] = True
 
     most_cells: int = 100_000
     triples: bool = True
@@ -80,21 +82,22 @@ class AdaptiveField(Learner[MarkovRandomField]):
         domain, budget = whole.domain, whole.budget
         purpose = Purpose(domain, self.workload, self.target)
         within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
+        share: Budget = within or budget
         steps: tuple[Step, ...]
         if len(domain) == 1:
-            share: Budget = within or budget
             prices = Prices(domain, whole.unit, share, purpose)
             steps = (whole.measure("table of the column", prices.request([domain.names])),)
         elif isinstance(budget, PureDP):
             steps = SelectionRounds(whole, budget, self.most_cells, purpose).steps()
         else:
-            steps = DistanceRounds(whole, within or budget, self.most_cells, purpose, self.triples).steps()
+            steps = DistanceRounds(whole, share, self.most_cells, purpose, self.triples).steps()
         notes = (
             f"Tables are added while the junction tree keeps within {self.most_cells:,} cells; what is asked follows "
             "from what was released before.",
             *([purpose.note] if purpose.note else []),
         )
-        return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if within else "composed")
+        all_gaussian = isinstance(share, GaussianDP)
+        return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if all_gaussian else "composed")
 
     def wanted(self, domain: Domain) -> dict[Clique, float]:
         return Purpose(domain, self.workload, self.target).sets

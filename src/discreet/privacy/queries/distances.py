@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +21,7 @@ from ...tables.base import IntArray
 from ..query import Marginals, Part, Query, Score
 from ..unit import PrivacyUnit, Relation, Sensitivity
 
+FINEST = 2**10
 MOST = 2**60  # beyond 64 bits a sum would wrap around, and one record could move it by far more than we say
 
 
@@ -30,10 +32,20 @@ class Distances(Query):
     1: L1 = m, L2² = m, L∞ = 1. Replacing a record takes one from a cell and adds one to another: at most 2 each,
     L1 = 2m, L2² = 4m, L∞ = 2. (A table of one cell, the number of records, moves by 1 and 0; it is counted like the
     others.) r must be public: made of released numbers alone, never of the rows.
+
+    ``finer``: in how many parts a count is divided. Expectations are rounded to the grid 1/k and distances are counted
+    in it: Σ|k·x − r'|, r' = k·r rounded. A record then moves each by k, which is 1 record as before: all norms are k
+    (L2² is k²) times as large in units of the grid.
     """
 
     def __init__(
-        self, domain: Domain, cliques: Iterable[Iterable[str]], expected: Sequence[NDArray[Any]], *, label: str = ""
+        self,
+        domain: Domain,
+        cliques: Iterable[Iterable[str]],
+        expected: Sequence[NDArray[Any]],
+        *,
+        label: str = "",
+        finer: int = 1,
     ) -> None:
         tables = Marginals(domain, cliques)
         super().__init__(domain)
@@ -42,7 +54,9 @@ class Distances(Query):
             raise InputError("there is no table to compare; name at least one clique")
         if len(expected) != len(self._cliques):
             raise InputError(f"{len(self._cliques)} tables need as many expectations, got {len(expected)}")
-        rounded = [np.rint(np.asarray(r, dtype=np.float64)) for r in expected]
+        if type(finer) is not int or not 1 <= finer <= FINEST:
+            raise InputError(f"finer is a whole number between 1 and {FINEST:,}, got {finer!r}")
+        rounded = [np.rint(finer * np.asarray(r, dtype=np.float64)) for r in expected]
         for part, r in zip(tables.parts, rounded, strict=True):
             if r.shape != part.shape:
                 raise InputError(f"the expectation of {part.label} must have shape {part.shape}, got {r.shape}")
@@ -50,6 +64,7 @@ class Distances(Query):
                 raise InputError(f"the expectation of {part.label} must hold finite counts, 2⁶⁰ in all at most")
         self._expected = [r.astype(np.int64) for r in rounded]
         self._label = label or "distances"
+        self._finer = finer
 
     @property
     def cliques(self) -> tuple[Clique, ...]:
@@ -58,7 +73,7 @@ class Distances(Query):
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         about = {"distances": [list(c) for c in self._cliques]}
-        return (Part(self._label, (len(self._cliques),), about=about),)
+        return (Part(self._label, (len(self._cliques),), grid=Fraction(1, self._finer), about=about),)
 
     def describe(self) -> dict[str, Any]:
         """With a digest of what was expected, by which two questions can be told apart."""
@@ -66,12 +81,33 @@ class Distances(Query):
         return {**super().describe(), "expected": expected[:16]}
 
     def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
-        m = len(self._cliques)
-        return (Sensitivity(m, m, 1, m) if relation == "add-remove" else Sensitivity(2 * m, 4 * m, 2, m),)
+        m, moved = len(self._cliques), self._finer * (1 if relation == "add-remove" else 2)
+        return (Sensitivity(m * moved, m * moved**2, moved, m),)
 
     def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
-        found = [int(np.abs(x - r).sum()) for x, r in zip(counts, self._expected, strict=True)]
+        found = [int(np.abs(self._finer * x - r).sum()) for x, r in zip(counts, self._expected, strict=True)]
         return (np.array(found, dtype=np.int64),)
+
+
+class TotalDistance(Distances):
+    """The sum of all m distances, one number: for their mean under Laplace noise, which m numbers apart would have
+    √m times as noisy.
+
+    Sensitivity. The sum moves by as much as m distances do together: L1 = L∞ = m, L2² = m²; under replace-one twice
+    that (and k times as much on a grid of 1/k).
+    """
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        about = {"distances": [list(c) for c in self._cliques]}
+        return (Part(self._label, (1,), grid=Fraction(1, self._finer), about=about),)
+
+    def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
+        (each,) = super().row_sensitivity(relation)
+        return (Sensitivity(each.l1, each.l1**2, each.l1, 1),)
+
+    def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
+        return tuple(found.sum(keepdims=True) for found in super().combine(counts))
 
 
 class WorthMeasuring(Score):
