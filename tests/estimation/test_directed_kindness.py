@@ -307,7 +307,9 @@ def test_the_noisy_count_of_a_search_takes_part_in_the_estimate() -> None:
 
 def test_plans_count_in_good_english() -> None:
     domain = Domain.of({"a": 2, "b": 2})
-    assert str(OptimalNetwork({"b": ("a",)}).plan(domain, ROW, PureDP(1))).startswith("optimal: 1 table, 4 cells")
+    plan = OptimalNetwork({"b": ("a",)}).plan(domain, ROW, PureDP(1))
+    assert str(plan).startswith("optimal: 1 step, 1 table, 4 cells; ")
+    assert str(SearchedNetwork().plan(domain, ROW, PureDP(1))).startswith("searched: 3 steps, 1 table, 1 cell; ")
     assert "1 family lies" in str(OptimalNetwork({"b": ("a",)}).plan(domain, ROW, PureDP(1)))
     assert "1 private selection shares" in str(SearchedNetwork().plan(domain, ROW, PureDP(1)))
     large = Domain.of({"a": 1000, "b": 1000})

@@ -40,7 +40,7 @@ from ..privacy.unit import PrivacyUnit
 from . import planned
 from .checks import check_curator, checked_public_size, checked_size
 from .error_curve import ErrorCurve, error_curve
-from .planned import PlannedTable, settled_later, table_text
+from .planned import PlannedTable, settled_later, steps_text
 from .transcript import Transcript
 
 Found = Mapping[str, Any]
@@ -285,9 +285,9 @@ class Procedure:
         }
 
     def __str__(self) -> str:
-        rows = self.tables
-        size = f"{counted(len(rows), 'table')}, {counted(self.cells, 'cell')}"
-        text = f"{self.method}: {size + '; ' if rows else ''}{self.budget}; protects {self.unit}"
-        text += "\n" + table_text(rows, self.whole.size) if rows else ""
-        reasons = list(dict.fromkeys(t.why for t in rows if t.why))
-        return text + "".join(f"\n{line}" for line in (*reasons, *self.notes))
+        known = sum(bool(row.cells) for row in self.tables)
+        size = f", {counted(known, 'table')}, {counted(self.cells, 'cell')}" if known else ""
+        head = f"{self.method}: {counted(len(self.steps), 'step')}{size}; {self.budget}; protects {self.unit}"
+        steps = ((step.name, float(part_of(step.share, self.budget)), step.rows) for step in self.steps)
+        reasons = dict.fromkeys(row.why for row in self.tables if row.why)
+        return "\n".join((head, steps_text(steps, self.whole.size), *reasons, *self.notes))

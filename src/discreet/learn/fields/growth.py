@@ -26,10 +26,9 @@ from ...privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP
 from ...privacy.query import Marginals
 from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
+from .purpose import Purpose
 from .tree import Tree
 
-COLUMN_WEIGHT = 0.1
-"""A column counts for so many times the number of other columns. Set on the sets named in :mod:`.mirror`."""
 _PRECISION = 10**9
 
 
@@ -40,13 +39,14 @@ class Prices:
     domain: Domain
     unit: PrivacyUnit
     share: Budget
+    purpose: Purpose
 
     @property
     def is_pure(self) -> bool:
         return isinstance(self.share, PureDP)
 
     def weight(self, clique: Clique) -> float:
-        return max(1.0, COLUMN_WEIGHT * (len(self.domain) - 1)) if len(clique) == 1 else 1.0
+        return self.purpose.weight(clique)
 
     def part(self, clique: Clique) -> float:
         """y_t: the table's part of a share is in proportion to it."""
@@ -89,9 +89,10 @@ def spanning_tree(prices: Prices, distances: Mapping[Clique, float]) -> list[Cli
     out: list[Clique] = []
     # A table of a tree gets one part of the share in so many.
     dearer = len(names) - 1 if prices.is_pure else math.sqrt(len(names) - 1)
-    for pair in sorted(distances, key=lambda c: (-distances[c], c)):
+    gains = {c: prices.weight(c) * e for c, e in distances.items()}
+    for pair in sorted(gains, key=lambda c: (-gains[c], c)):
         a, b = root(pair[0]), root(pair[1])
-        if a != b and distances[pair] > prices.cost(prices.part(pair)) * dearer:
+        if a != b and gains[pair] > prices.cost(prices.part(pair)) * dearer:
             home[a] = b
             out.append(pair)
     return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from ...domain import Clique, Domain
@@ -11,9 +11,11 @@ from ...inference.exact import get_engine
 from ...measurement import Measurements
 from ...privacy.budget import Budget
 from ..consistency import estimated_total, pooled
-from ..procedure import Whole
+from ..procedure import Found, Whole
+from .growth import Prices
 from .likelihood import Array
 from .mirror import MirrorFit, mirror_fit
+from .purpose import Purpose
 
 MOST_CANDIDATES = 3000
 """Distances that are asked for at once: beyond, those that were largest before, or that have fewest cells."""
@@ -27,14 +29,25 @@ def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> Mi
     return mirror_fit(domain, tables, estimated_total(measured), rough=rough)
 
 
+def because(released: Measurements, chosen: Iterable[Clique], distances: Mapping[Clique, float]) -> Found:
+    """Why tables are measured, added to what was said before: the released distance of each, in the order in which they
+    are asked for; None for a column that is measured for want of anything better."""
+    said = [[list(c), None if c not in distances else round(distances[c])] for c in chosen]
+    return {"chosen_by": [*released.found.get("chosen_by", []), *said]}
+
+
 class Rounds:
     """The steps of one procedure; every decision follows from what was released."""
 
-    def __init__(self, whole: Whole, shares: Sequence[Budget], most_cells: int) -> None:
-        self.whole, self.shares, self.most_cells = whole, shares, most_cells
+    def __init__(self, whole: Whole, shares: Sequence[Budget], most_cells: int, purpose: Purpose) -> None:
+        self.whole, self.shares, self.most_cells, self.purpose = whole, shares, most_cells, purpose
         self.domain, self.unit = whole.domain, whole.unit
         self.columns: list[Clique] = [(name,) for name in self.domain.names]
         self.pairs: list[Clique] = [c for c in combinations(self.domain.names, 2) if self.domain.size(c) <= most_cells]
+
+    def prices(self, step: int) -> Prices:
+        """What tables cost under the share of a step."""
+        return Prices(self.domain, self.unit, self.shares[step], self.purpose)
 
     def expected(self, released: Measurements, cliques: Iterable[Clique]) -> list[Array]:
         """Expected counts: public, made of released tables alone."""
