@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from discreet import ApproxDP, Curator, Domain, PrivacyUnit
+from discreet.errors import CostError
+from discreet.forecasts import cost_forecast
 from discreet.inference.exact import ExactEngine, get_engine
 from discreet.learn.fields import distance_rounds, rounds
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.rounds import candidate_pairs
 from discreet.learn.procedure import Whole
 from discreet.privacy.claims import contradictions
+from discreet.spec import resolve
 from discreet.tables.memory import MemoryTable
 
 BUDGET = ApproxDP(1, "1e-9")
@@ -100,6 +103,24 @@ def test_candidates_of_ten_thousand_columns_are_bounded():
     assert all(0 < domain.index(b) - domain.index(a) <= 50 for a, b in pairs[::997])
     wide = Domain.of({"a": 1000, "b": 1000, "c": 2})
     assert candidate_pairs(wide, 100_000) == [("a", "c"), ("b", "c")]
+
+
+def test_the_forecast_is_made_of_the_columns_alone_and_what_is_too_much_is_refused_at_once():
+    sizes = {columns: Domain.of({f"c{i:05d}": 2 for i in range(columns)}) for columns in (60, 500, 10_000)}
+    forecasts = {}
+    for columns in (60, 500):
+        procedure = AdaptiveField().prepare(Whole(sizes[columns], PrivacyUnit(), BUDGET))
+        forecasts[columns] = cost_forecast(resolve(sizes[columns]), sizes[columns], procedure)
+    assert forecasts[60].bytes < forecasts[500].bytes < 400 * 2**20
+    assert forecasts[60].seconds < forecasts[500].seconds < 120
+    assert "up to some" in forecasts[500].lines()[0]
+    with pytest.raises(CostError, match=r"10,000 columns with 20,000 levels.*Nothing was asked.*fewer columns"):
+        AdaptiveField().prepare(Whole(sizes[10_000], PrivacyUnit(), BUDGET))
+
+
+def test_one_wide_column_among_few_is_not_too_much():
+    domain = Domain.of({"postcode": 10_000, "a": 2, "b": 3})
+    AdaptiveField().prepare(Whole(domain, PrivacyUnit(), BUDGET))
 
 
 @pytest.mark.slow
