@@ -57,6 +57,11 @@ class Learner(ABC, Generic[Result]):
         """Sets of columns that the user named, with their weights: what the model is for; none for all alike."""
         return {}
 
+    def most_work(self, domain: Domain) -> tuple[int, float] | None:
+        """Bytes and seconds that learning takes at most, besides reading the rows, where they follow from the columns
+        alone; None where a forecast goes by what the procedure shows."""
+        return None
+
     def compared(self, domain: Domain) -> int:
         """How many candidates a private search compares, for forecasts of time; 0 for learners that do not search."""
         return 0

@@ -35,6 +35,7 @@ from ..checks import as_measurements
 from ..consistency import estimated_total
 from ..learner import Learner
 from ..procedure import Procedure, Step, Whole
+from . import rounds
 from .distance_rounds import DistanceRounds
 from .growth import Prices
 from .purpose import Purpose, Workload, check_workload
@@ -101,6 +102,10 @@ class AdaptiveField(Learner[MarkovRandomField]):
 
     def wanted(self, domain: Domain) -> dict[Clique, float]:
         return Purpose(domain, self.workload, self.target).sets
+
+    def most_work(self, domain: Domain) -> tuple[int, float]:
+        """As if the junction tree became as large as it may."""
+        return rounds.most_work(domain, self.most_cells)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from all tables; post-processing only."""
