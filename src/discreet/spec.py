@@ -15,7 +15,7 @@ from typing import Any
 from .arguments import require_domain, shortened
 from .domain import Domain
 from .errors import InputError, did_you_mean
-from .learn.checks import check_curator, check_types, checked_public_size, checked_size
+from .learn.checks import check_curator, checked_public_size, checked_size
 from .learn.graph_files import Structure, released_before
 from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
@@ -83,9 +83,7 @@ class Spec:
 
     def learner(self) -> Learner[Any]:
         """The learner, ready to prepare and estimate."""
-        learner = self.entry.learner
-        check_types(learner, {k: v for k, v in self.options.items() if k not in GIVEN})
-        return learner(**self.options)
+        return self.entry.learner(**self.options)
 
     def prepare(
         self,

@@ -12,7 +12,7 @@ from ..privacy.budget import Amount, exact
 from ..privacy.calibration import NoiseChoice
 from ..privacy.query import Marginals
 from ..privacy.requests import Measure
-from .checks import as_measurements, check_noise
+from .checks import as_measurements
 from .fields.learner import as_cliques
 from .learner import Learner
 from .procedure import Procedure, Whole
@@ -40,9 +40,9 @@ class Tables(Learner[Measurements]):
     weights: Sequence[Amount] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         cliques = as_cliques(self.cliques)
         object.__setattr__(self, "cliques", cliques)
-        check_noise(self.noise)
         if self.weights is None:
             return
         said = ",".join(map(str, self.weights))

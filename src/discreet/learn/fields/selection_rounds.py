@@ -8,7 +8,8 @@ from ...domain import Clique
 from ...measurement import Measurements
 from ...privacy.budget import Budget
 from ...privacy.curator import Selection
-from ...privacy.queries.distances import MOST, Distances, WorthMeasuring
+from ...privacy.queries.distances import Distances, WorthMeasuring
+from ...privacy.query import MOST
 from ...privacy.requests import Asking, Select
 from ..planned import measuring, selecting
 from ..procedure import Found, Step, Whole
