@@ -21,6 +21,7 @@ LEVELS = Domain.of({"smoke": 2, "age": 3, "city": 4})
 ALONE = Domain.of({"smoke": 2})
 ARROWS = {"smoke": [], "lung": ["smoke"], "xray": ["lung"]}
 PAIRS = [["smoke", "lung"], ["lung", "xray"]]
+SETS = [{"columns": ["lung", "xray"], "weight": 2}, {"columns": ["smoke", "xray"], "weight": 1}]
 
 
 def network(method="optimal", **options):
@@ -125,6 +126,34 @@ TABLE = {
     "a share as a fraction": (
         said(family="network", options={"selection": "1/3"}), network("searched", max_parents=2, selection="1/3"),
     ),
+    # -- what it is for
+    "a target": (said(target="lung"), field("adaptive", target="lung")),
+    "all triples": (said(workload="triples"), field("adaptive", workload="triples")),
+    "sets with weights": (said(workload="xray, lung 2; smoke,xray"), field("adaptive", workload=SETS)),
+    "lists of sets": (
+        said(workload=[{"columns": ["lung", "xray"], "weight": 2.0}, ["smoke", "xray"]]),
+        field("adaptive", workload=SETS),
+    ),
+    "sets in a file": (said(workload="sets.txt", target="lung"), field("adaptive", workload=SETS, target="lung")),
+    "sets in a TOML file": (said(workload="sets.toml"), field("adaptive", workload=SETS)),
+    "sets in a JSON file": (said(workload="sets.json"), field("adaptive", workload=SETS)),
+    "a workload for a search": (said(family="network", workload="pairs"), "network, searched has no option 'workload'"),
+    "a workload as an option": (said(options={"workload": "pairs"}), "workload is no option of a method"),
+    "a target that is not there": (said(target="lnug"), "no column 'lnug' in the domain; did you mean 'lung'?"),
+    "a number for a target": (said(target=5), "the target is a word, got 5"),
+    "a set that is not there": (said(workload="smoke,lnug 2"), "no column 'lnug' in the domain; did you mean 'lung'?"),
+    "a listed set that is not there": (said(workload=[["smoke", "lnug"]]), "no column 'lnug' in the domain"),
+    "a weight of nothing": (said(workload="smoke,lung 0"), "the weight of set 1 of the workload must be a number"),
+    "a weight that is none": (said(workload="smoke,lung 1e"), "ends with a weight that is no number"),
+    "a set twice": (said(workload="smoke,lung; lung,smoke 2"), "set 2 of the workload was named before"),
+    "a column twice in a set": (said(workload="smoke,smoke"), "names each column once"),
+    "no set": (said(workload=[]), "the workload names no set of columns"),
+    "a number for a workload": (said(workload=5), "a workload is pairs, triples, or sets of columns"),
+    "a number for a set": (said(workload=[5]), "set 1 of the workload must be a list of names"),
+    "something else in a set": (said(workload=[{"column": ["smoke"]}]), "has columns and a weight, and nothing else"),
+    "no such workload": (said(workload="none.toml"), "there is no file none.toml"),
+    "a workload of something else": (said(workload="wrong.txt"), "line 1 of wrong.txt names something that is no col"),
+    "a TOML file of something else": (said(workload="wrong.toml"), "wrong.toml has no list 'workload'"),
     # -- what is wrong with words
     "unknown family": (said(family="networt"), "there is no family 'networt'; did you mean 'network'?"),
     "unknown method": (said(family="network", method="optimum"), "has no method 'optimum'; did you mean 'optimal'?"),
@@ -223,6 +252,12 @@ def desk(tmp_path, monkeypatch):
     Path("graph.txt").write_text("# what doctors know\nsmoke -> lung\nlung -> xray\n")
     Path("cliques.txt").write_text("smoke, lung\nlung, xray\n")
     Path("wrong.txt").write_text("Quetzalcoatl,1\n")
+    Path("wrong.toml").write_text("name = 'Quetzalcoatl'\n")
+    Path("sets.txt").write_text("# what the ministry asks\nxray, lung  2\nsmoke, xray\n")
+    Path("sets.toml").write_text(
+        'workload = [["smoke", "xray"]]\n'.replace("[[", '[{columns = ["lung", "xray"], weight = 2}, [')
+    )
+    Path("sets.json").write_text(json.dumps([SETS[0], ["smoke", "xray"]]))
     found = {"kind": "discreet graph", "refused": False, "interactions": PAIRS}
     Path("graph.json").write_text(json.dumps(found))
     Path("refused.json").write_text(json.dumps({**found, "refused": True, "interactions": None}))

@@ -63,6 +63,8 @@ OTHER: dict[Any, Any] = {
     "random_state": 1,
     "most_cells": 4,
     "triples": False,
+    "workload": [{"columns": ["a", "b"], "weight": 3}],
+    "target": "c",
     ("field", "searched", "largest"): 3,
     ("structure", "stable_mode", "blocks"): 9,
     ("structure", "stable_mode", "steps"): 1,

@@ -40,6 +40,7 @@ FAMILIES = {
     STRUCTURE: "a graph alone: which columns interact; see `discreet structure`",
 }
 GIVEN = ("graph", "cliques")  # the structure, which is no option among others
+SAID = ("workload", "target")  # options that have a word of their own wherever options are given
 _MACHINE = ("memory_limit",)  # what a machine can bear is no part of what was done
 
 

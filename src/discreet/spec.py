@@ -14,8 +14,9 @@ from typing import Any
 
 from .arguments import require_domain, shortened
 from .domain import Domain
-from .errors import InputError, did_you_mean
+from .errors import InputError, counted, did_you_mean
 from .learn.checks import check_curator, checked_public_size, checked_size
+from .learn.fields.purpose import workload_of
 from .learn.graph_files import Structure, released_before
 from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
@@ -23,7 +24,7 @@ from .learn.networks.search import SearchedNetwork
 from .learn.procedure import Procedure, Whole
 from .learn.zeros import enforced, without_impossible
 from .measurement import Measurement, Measurements
-from .methods import EARLIER, FAMILIES, GIVEN, METHODS, STRUCTURE, Method, method_of, of_today
+from .methods import EARLIER, FAMILIES, GIVEN, METHODS, SAID, STRUCTURE, Method, method_of, of_today
 from .models.base import Model
 from .privacy.budget import Budget
 from .privacy.curator import Curator
@@ -175,7 +176,8 @@ class Spec:
         return cls(family, method, options, None if before is None else Budget.from_dict(before))
 
     def __str__(self) -> str:
-        shown = [f"{k}={v}" for k, v in self.options.items() if k not in GIVEN]
+        many = {k: counted(len(v), "set") for k, v in self.options.items() if k in SAID and isinstance(v, list)}
+        shown = [f"{k}={v}" for k, v in {**self.options, **many}.items() if k not in GIVEN]
         return f"{FAMILIES[self.family]}, {self.entry.summary}" + (f" ({', '.join(shown)})" if shown else "")
 
 
@@ -215,6 +217,8 @@ def resolve(
     method: str | None = None,
     graph: Graph | None = None,
     cliques: Any = None,
+    workload: Any = None,
+    target: str | None = None,
     options: Mapping[str, Any] | None = None,
     public_size: int | None = None,
     approximate_size: float | None = None,
@@ -233,6 +237,9 @@ def resolve(
     graph, cliques:
         What is publicly known about which columns interact; see :func:`discreet.learn.graph_input.structure_of` and
         :func:`~discreet.learn.graph_input.cliques_of` for the forms that are understood.
+    workload, target:
+        Which tables should be right, and a column that is to be predicted; see
+        :func:`discreet.learn.fields.purpose.workload_of` for the forms that are understood.
     options:
         Of the method: the fields of its class.
     public_size, approximate_size:
@@ -261,6 +268,11 @@ def resolve(
     elif entry.needs:
         way = "a graph, as in 'a -> b; b -> c'" if entry.needs == "graph" else "cliques, as in 'a,b; b,c', or a graph"
         raise InputError(f"{family}, {entry.name} needs a structure that is publicly known: give {way}")
+    if workload is not None:
+        said["workload"] = workload_of(workload, domain)
+    if target is not None:
+        domain.index(_word(target, "target"))
+        said["target"] = target
     if entry.learner is SearchedNetwork:
         said.setdefault("max_parents", 2 if len(domain) <= _FEW_COLUMNS else 1)
     guess_helps = not entry.needs and "approximate_size" in entry.options  # it saves buying a noisy count
@@ -303,7 +315,7 @@ def _said(options: Any) -> dict[str, Any]:
         return {}
     if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
         raise InputError(f"options are a table of names and values, as in max_parents = 1; got {shortened(options)}")
-    given = next((key for key in options if key in GIVEN), None)
+    given = next((key for key in options if key in (*GIVEN, *SAID)), None)
     if given is not None:
         raise InputError(f"{given} is no option of a method: give it as {given} itself")
     return {key.replace("-", "_"): value for key, value in options.items()}

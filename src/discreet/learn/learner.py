@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain
+from ..domain import Clique, Domain
 from ..measurement import Measurements
 from ..models.base import Model
 from ..privacy.budget import Budget
@@ -54,6 +54,10 @@ class Learner(ABC, Generic[Result]):
         """What a model expects of each measurement, for noise intervals of sums that are no contingency tables; None
         where all of them are."""
         return None
+
+    def wanted(self, domain: Domain) -> dict[Clique, float]:
+        """Sets of columns that the user named, with their weights: what the model is for; none for all alike."""
+        return {}
 
     def compared(self, domain: Domain) -> int:
         """How many candidates a private search compares, for forecasts of time; 0 for learners that do not search."""

@@ -67,7 +67,8 @@ def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
 def _rounded_up(factor: float) -> str:
     """To three digits and never down: it is an upper bound."""
     step = 10.0 ** (math.floor(math.log10(factor)) - 2)
-    return f"{math.ceil(factor / step) * step:.3g}"
+    rounded = math.ceil(factor / step) * step
+    return f"{rounded:.3g}" if rounded < 1000 else f"{rounded:,.0f}"
 
 
 def clipping(unit: PrivacyUnit) -> list[str]:

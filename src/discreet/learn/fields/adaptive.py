@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...arguments import check_whole
-from ...domain import Domain
+from ...domain import Clique, Domain
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
 from ...privacy.budget import ApproxDP, Budget, PureDP
@@ -37,6 +37,7 @@ from ..learner import Learner
 from ..procedure import Procedure, Step, Whole
 from .distance_rounds import DistanceRounds
 from .growth import Prices
+from .purpose import Purpose, Workload, check_workload
 from .rounds import fitted
 from .selection_rounds import SelectionRounds
 
@@ -53,34 +54,48 @@ class AdaptiveField(Learner[MarkovRandomField]):
         How large the junction tree of the model may be, in cells: memory and time of exact inference.
     triples:
         Whether tables of three columns may be measured (step 7).
+    workload:
+        Which tables should be right: ``"pairs"``, ``"triples"``, or a list of ``{"columns": […], "weight": w}``. What
+        is measured, and with which part of the budget, then serves them (:mod:`.purpose`); None serves all alike.
+    target:
+        A column to be predicted from the others: tables with it count more.
     """
 
     finds_graph: ClassVar[bool] = True
 
     most_cells: int = 100_000
     triples: bool = True
+    workload: Workload = None
+    target: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole(1, most_cells=self.most_cells)
+        check_workload(self.workload)
 
     def prepare(self, whole: Whole) -> Procedure:
         """Seven steps (five under pure DP), of which the first is known before."""
         domain, budget = whole.domain, whole.budget
+        purpose = Purpose(domain, self.workload, self.target)
         within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
         steps: tuple[Step, ...]
         if len(domain) == 1:
             share: Budget = within or budget
-            steps = (whole.measure("table of the column", Prices(domain, whole.unit, share).request([domain.names])),)
+            prices = Prices(domain, whole.unit, share, purpose)
+            steps = (whole.measure("table of the column", prices.request([domain.names])),)
         elif isinstance(budget, PureDP):
-            steps = SelectionRounds(whole, budget, self.most_cells).steps()
+            steps = SelectionRounds(whole, budget, self.most_cells, purpose).steps()
         else:
-            steps = DistanceRounds(whole, within or budget, self.most_cells, self.triples).steps()
+            steps = DistanceRounds(whole, within or budget, self.most_cells, purpose, self.triples).steps()
         notes = (
             f"Tables are added while the junction tree keeps within {self.most_cells:,} cells; what is asked follows "
             "from what was released before.",
+            *([purpose.note] if purpose.note else []),
         )
         return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if within else "composed")
+
+    def wanted(self, domain: Domain) -> dict[Clique, float]:
+        return Purpose(domain, self.workload, self.target).sets
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from all tables; post-processing only."""

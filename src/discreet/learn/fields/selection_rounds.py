@@ -13,8 +13,9 @@ from ...privacy.query import MOST
 from ...privacy.requests import Asking, Select
 from ..planned import measuring, selecting
 from ..procedure import Found, Step, Whole
-from .growth import Prices, Tree
+from .purpose import Purpose
 from .rounds import Rounds
+from .tree import Tree
 
 SHARES = (20, 8, 28, 8, 36)
 """Percent of the budget: columns; selection and tables of a tree; selection and tables of what the model misses."""
@@ -23,15 +24,15 @@ SHARES = (20, 8, 28, 8, 36)
 class SelectionRounds(Rounds):
     """Five steps: a hundred distances at once would be a hundred times as noisy as one."""
 
-    def __init__(self, whole: Whole, share: Budget, most_cells: int) -> None:
-        super().__init__(whole, share.split(SHARES), most_cells)
+    def __init__(self, whole: Whole, share: Budget, most_cells: int, purpose: Purpose) -> None:
+        super().__init__(whole, share.split(SHARES), most_cells, purpose)
 
     def steps(self) -> tuple[Step, ...]:
         whole, shares = self.whole, self.shares
         noise, selection = measuring(shares[0]), selecting(shares[1])
         most = f"at most {len(self.domain) - 1} selections of a pair"
         return (
-            whole.measure("tables of single columns", Prices(self.domain, self.unit, shares[0]).request(self.columns)),
+            whole.measure("tables of single columns", self.prices(0).request(self.columns)),
             whole.later(f"{most} for a tree", shares[1], self._select_tree, selection),
             whole.later("tables of the tree", shares[2], self._selected_tree, noise),
             whole.later(f"{most} that the model misses", shares[3], self._select, selection),
@@ -52,7 +53,7 @@ class SelectionRounds(Rounds):
 
     def _selected_tree(self, released: Measurements) -> Asking[Found]:
         chosen = [tuple(c) for c in released.found["tree"]]
-        yield Prices(self.domain, self.unit, self.shares[2]).request(chosen or self.columns)
+        yield self.prices(2).request(chosen or self.columns)
         return {}
 
     def _select(self, released: Measurements) -> Asking[Found]:
@@ -61,7 +62,7 @@ class SelectionRounds(Rounds):
 
     def _selected(self, released: Measurements) -> Asking[Found]:
         chosen = [tuple(c) for c in released.found["chosen"]]
-        yield Prices(self.domain, self.unit, self.shares[4]).request([*self.columns, *chosen])
+        yield self.prices(4).request([*self.columns, *chosen])
         return {}
 
     def _chosen(
@@ -73,14 +74,14 @@ class SelectionRounds(Rounds):
     ) -> Asking[list[list[str]]]:
         """Pairs selected one by one with equal parts of a share, while they are worth the noise that they will get from
         the next one. Which are left to choose from follows from those chosen before."""
-        prices = Prices(self.domain, self.unit, self.shares[step + 1])
+        prices = self.prices(step + 1)
         expected = dict(zip(self.pairs, self.expected(released, self.pairs), strict=True))
         left, chosen, paid = list(self.pairs), list[Clique](), 0.0
         for share in self.shares[step].split([1] * (len(self.domain) - 1)):
             left = [pair for pair in left if fits(pair)]
             if not left:
                 break
-            dearer = [prices.cost(paid + prices.part(pair)) - prices.cost(paid) for pair in left]
+            dearer = [(prices.cost(paid + prices.part(c)) - prices.cost(paid)) / prices.weight(c) for c in left]
             asked = Distances(self.domain, left, [expected[pair] for pair in left])
             score = WorthMeasuring(asked, [min(round(d), MOST - 1) for d in dearer])
             selection: Selection = yield Select(share, score)
