@@ -61,7 +61,7 @@ class Tables(Learner[Measurements]):
     def prepare(self, whole: Whole) -> Procedure:
         """One step: all tables. Guarantee: the budget, by composition over the tables."""
         request = Measure(whole.budget, Marginals(whole.domain, self.cliques), self.noise, self.weights)
-        return Procedure(METHOD, whole, (whole.measure(METHOD, request),))
+        return Procedure(METHOD, whole, (whole.measure(METHOD, request),)).with_cautions()
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Measurements:
         """The same tables, with zeros where the schema says that no record can be."""
