@@ -97,12 +97,6 @@ def polynomial_error(gamma: float, *, norm: float, unbiased: float, variables: i
     return sum(totals.values())
 
 
-def polynomial_error_order(gamma: float, *, norm: float, unbiased: float, variables: int, t: int) -> float:
-    """[001] Lemma 4.3 as printed, its constant set to one."""
-    check_whole(1, t=t, variables=variables)
-    return power(2 * t, t) * exponential(norm) * math.sqrt(gamma / power(unbiased, t)) * comb(variables, t)
-
-
 def generalisation(records: float, *, radius: float, features: int, failure: float) -> float:
     """How far the true loss of any ‖w‖₁ ≤ C can exceed its empirical loss, plus the same for one fixed w; **proved**.
 
