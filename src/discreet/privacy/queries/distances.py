@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...tables.base import IntArray
-from ..query import Marginals, Part, Query, Score
-from ..unit import PrivacyUnit, Relation, Sensitivity
+from ..query import MOST, Marginals, Part, Query, SumScore
+from ..unit import Relation, Sensitivity
 
 FINEST = 2**10
-MOST = 2**60  # beyond 64 bits a sum would wrap around, and one record could move it by far more than we say
 
 
 class Distances(Query):
@@ -128,31 +127,47 @@ class TotalDistance(Distances):
         return tuple(found.sum(keepdims=True) for found in super().combine(counts))
 
 
-class WorthMeasuring(Score):
+class WorstTable(SumScore):
+    """Select the table that is furthest from public expectations: a score for each clique, its distance."""
+
+    noun = ("choice of a table", "choices of a table")
+    query: Distances
+
+    def __init__(self, distances: Distances) -> None:
+        self.query = distances
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        return tuple(" × ".join(c) for c in self.query.cliques)
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "expected": self.query.describe()["expected"]}
+
+    def scores(self, sums: Sequence[IntArray]) -> IntArray:
+        return sums[0]
+
+
+class WorthMeasuring(WorstTable):
     """Select the table whose distance from public expectations most exceeds a public price, or none of them.
 
-    Scores: Σ|x − r| of each clique less its price, a public whole number; and 0 for ``none``, the last candidate. Each
-    moves as a distance does (:class:`Distances`): by at most 1 under add-remove and 2 under replace-one, times the rows
-    of a person; ``none`` does not move.
+    Scores: Σ|x − r| of each clique less its price, a public whole number, which moves as the distance does; and 0 for
+    ``none``, the last candidate, which does not move.
     """
 
     def __init__(self, distances: Distances, prices: Sequence[int]) -> None:
-        self.query = distances
+        super().__init__(distances)
         if len(prices) != len(distances.cliques) or not all(type(p) is int and abs(p) < MOST for p in prices):
             raise InputError(f"{len(distances.cliques)} tables need as many prices, whole numbers below 2⁶⁰")
         self._prices = np.array(prices, dtype=np.int64)
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        assert self.query.cliques is not None
-        return (*(" × ".join(c) for c in self.query.cliques), "none")
+        return (*super().candidates, "none")
 
     def describe(self) -> dict[str, Any]:
-        asked = self.query.describe()["expected"].encode() + self._prices.tobytes()
-        return {**super().describe(), "expected": hashlib.sha256(asked).hexdigest()[:16]}
+        described = super().describe()
+        asked = described["expected"].encode() + self._prices.tobytes()
+        return {**described, "expected": hashlib.sha256(asked).hexdigest()[:16]}
 
     def scores(self, sums: Sequence[IntArray]) -> IntArray:
         return np.append(sums[0] - self._prices, 0)
-
-    def linf(self, unit: PrivacyUnit) -> int:
-        return max(s.linf for s in self.query.sensitivity(unit))
