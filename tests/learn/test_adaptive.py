@@ -238,6 +238,25 @@ def test_the_flow_stops_where_noise_begins():
     assert sure.field(sure.theta)[1] == pytest.approx(truth.reshape(-1), abs=1e-4)
 
 
+def test_every_table_stops_at_its_own_time():
+    """How well other columns are known does not change how far a table is fitted, and what overlaps is pooled first."""
+    rng = np.random.default_rng(1)
+    domain = Domain.of({"a": 40, "b": 2})
+    n, deviation = 5000, 60.0
+    noisy = CountTable(("a",), n * rng.dirichlet(np.full(40, 0.5)) + rng.normal(0, deviation, 40), deviation**2)
+    found = []
+    for other in (60.0, 0.6):
+        surely = CountTable(("b",), np.array([0.3, 0.7]) * n, other**2)
+        fit = mirror_fit(domain, {("a",): noisy, ("b",): surely}, n)
+        found.append(fit.field.split(fit.field(fit.theta)[1])["a",])
+    assert np.abs(found[0] - found[1]).sum() < 0.02
+    both = Domain.of({"a": 2, "b": 2})
+    pair = CountTable(("a", "b"), np.array([[900.0, 100.0], [100.0, 900.0]]), 1.0)
+    wrong = CountTable(("a",), np.array([1500.0, 500.0]), 100.0)  # 98 % of what is known of a, the pair's table says
+    made = mirror_fit(both, {("a", "b"): pair, ("a",): wrong}, 2000)
+    assert made.field.split(made.field(made.theta)[1])["a",] == pytest.approx([0.505, 0.495], abs=0.002)
+
+
 def test_a_stopped_run_comes_to_the_same_model(tmp_path):
     """Every decision follows from what was released: the same answers lead to the same questions and the same model."""
     from discreet.learn.transcript import Transcript
