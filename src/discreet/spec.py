@@ -22,6 +22,7 @@ from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
 from .learn.networks.search import SearchedNetwork
 from .learn.procedure import Procedure, Whole
+from .learn.self_check import without_self_check
 from .learn.zeros import enforced, without_impossible
 from .measurement import Measurement, Measurements
 from .methods import EARLIER, FAMILIES, GIVEN, METHODS, SAID, STRUCTURE, Method, method_of, of_today
@@ -134,15 +135,19 @@ class Spec:
         """What follows from what the procedure released; post-processing. If the sums contradict the public totals,
         these are left out rather than all of it lost."""
         if not self.can_refit:
-            return Learned(self._finished(self.learner().estimate(released, domain)), self)
+            return Learned(without_self_check(self._finished(self.learner().estimate(released, domain))), self)
         remark = ""
         if public:
             try:
                 both = released.plus(*public)
-                return Learned(self.estimate(both, domain), self, both)
+                return Learned(self._checked(both, domain), self, both)
             except InputError as error:
                 remark = f"the public totals were not used: {error}"
-        return Learned(self.estimate(released, domain), self, released, remark)
+        return Learned(self._checked(released, domain), self, released, remark)
+
+    def _checked(self, released: Measurements, domain: Domain) -> Any:
+        """The model, and on its card how far it is from the sums that it follows from."""
+        return self.learner().checked(self.estimate(released, domain), released)
 
     def _finished(self, found: Any) -> Any:
         """A model with zeros where no record can be, and a card that tells of a graph that was released before."""

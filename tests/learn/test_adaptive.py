@@ -180,7 +180,7 @@ def test_odd_domains(budget):
 
 def test_exact_tables_are_fitted_exactly():
     network = networks.load("asia")
-    rows = rows_of(network, 2000)
+    rows = rows_of(network, 20_000)  # enough to ask for more than a few tables
     model = AdaptiveField().fit(ExactCurator(encode(rows, network.domain)))
     assert mean_distance(model, rows) < 0.01
     assert model.card["origin"] == "exact"

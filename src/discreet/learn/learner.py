@@ -21,6 +21,7 @@ from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
 from .checks import check_curator
 from .procedure import Procedure, Whole
+from .self_check import with_self_check
 
 Result = TypeVar("Result")
 
@@ -74,5 +75,13 @@ class Learner(ABC, Generic[Result]):
         return self.prepare(whole).run(curator)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> Result:
-        """:meth:`measure`, then :meth:`estimate`."""
-        return self.estimate(self.measure(curator, share), curator.domain)
+        """:meth:`measure`, then :meth:`estimate`, then :meth:`checked`."""
+        measured = self.measure(curator, share)
+        return self.checked(self.estimate(measured, curator.domain), measured)
+
+    def checked(self, found: Result, measurements: Measurements) -> Result:
+        """What was estimated, with the self-check on the card of a model that sums determine."""
+        if not self.refits or not isinstance(found, Model):
+            return found
+        checked: Result = with_self_check(found, measurements, self.expected(measurements))
+        return checked

@@ -80,6 +80,7 @@ class Explorer:
                 style=resource("style.css"),
                 script=resource("explore.js"),
                 guarantee=words.guarantee(card) if is_release and card is not None else [],
+                caution=(card or {}).get("caution", ""),
                 graph=graph_svg(self.model, strength),
                 columns=[{"name": a.name, "labels": list(a.labels)} for a in self.model.domain.attributes],
                 example=example_question(self.model),

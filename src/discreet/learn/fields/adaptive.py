@@ -76,7 +76,7 @@ class AdaptiveField(Learner[MarkovRandomField]):
         check_workload(self.workload)
 
     def prepare(self, whole: Whole) -> Procedure:
-        """Seven steps (five under pure DP), of which the first is known before."""
+        """Seven steps; under pure DP the number of records, unless it is public, and one that follows from it."""
         domain, budget = whole.domain, whole.budget
         purpose = Purpose(domain, self.workload, self.target)
         within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
@@ -110,7 +110,6 @@ class AdaptiveField(Learner[MarkovRandomField]):
             estimated_total(measured),
             inference=fit.field.inference,
             estimation="least squares, as far as the noise allows",
-            misfit=round(fit.residual, 3),
             tables=[list(c) for c in fit.field.cliques if len(c) > 1],
         )
         return MarkovRandomField(columns, fit.field.potentials(fit.theta), card)
