@@ -11,7 +11,7 @@ from discreet.audit import audit_replay, failures
 from discreet.count_table import CountTable
 from discreet.errors import DiscreetError
 from discreet.learn.fields.adaptive import AdaptiveField
-from discreet.learn.fields.growth import Prices, Tree, batch, spanning_tree
+from discreet.learn.fields.growth import Prices, Tree, batch, believed, spanning_tree
 from discreet.learn.fields.mirror import mirror_fit
 from discreet.learn.fields.purpose import Purpose
 from discreet.learn.tables import Tables
@@ -178,6 +178,13 @@ def test_odd_domains(budget):
     assert model.marginal(["a", "d"]).probabilities == pytest.approx(np.ones((1, 1)))
 
 
+def test_no_pair_is_small_enough():
+    domain = Domain.of({"a": 40, "b": 50, "c": 30})
+    rows = {a.name: np.arange(300) % a.size for a in domain.attributes}
+    for budget in BUDGETS:
+        assert fit(rows, domain, budget, learner=AdaptiveField(most_cells=200)).edges == ()
+
+
 def test_exact_tables_are_fitted_exactly():
     network = networks.load("asia")
     rows = rows_of(network, 20_000)  # enough to ask for more than a few tables
@@ -220,6 +227,25 @@ def test_the_rules_of_growth():
     small = Tree(domain, [("a", "b"), ("b", "c"), ("d",)], 50)
     assert not small.takes(("a", "d")) and small.takes(("a", "c"))
     assert batch(prices, tree, {("a", "b"): -5.0}) == []
+
+
+def test_noisy_distances_are_not_taken_at_their_word():
+    """Posterior means: against draws from what is assumed, and at both ends."""
+    rng = np.random.default_rng(3)
+    true = rng.exponential(300.0, 4000)
+    noisy = true + rng.normal(0, 400.0, true.size)
+    said = {(f"a{i}", f"b{i}"): float(e) for i, e in enumerate(noisy)}
+    found = np.array(list(believed(said, 400.0).values()))
+    assert found.min() >= 0 and np.all(np.diff(found[np.argsort(noisy)]) >= 0)
+    assert np.mean((found - true) ** 2) < 0.5 * np.mean((noisy - true) ** 2)
+    top = np.argsort(noisy)[-100:]
+    assert abs((found - true)[top].mean()) < 100 < (noisy - true)[top].mean()  # chosen for being the largest
+    assert believed(said, 0.0) == said
+    sure = believed({("a", "b"): 5000.0, ("a", "c"): 1000.0}, 1.0)
+    assert sure == pytest.approx({("a", "b"): 5000.0, ("a", "c"): 1000.0}, abs=0.01)
+    nothing = believed({("a", "b"): 900.0, ("a", "c"): -900.0}, 1000.0)
+    assert all(0 < e < 1000 for e in nothing.values())
+    assert all(np.isfinite(e) and e >= 0 for e in believed({("a", "b"): -1e9, ("a", "c"): 1e9}, 1.0).values())
 
 
 def test_the_flow_stops_where_noise_begins():
