@@ -7,7 +7,7 @@
 4. The distances of all pairs from the model so far: what independence hid shows now.
 5. The tables that are worth their noise, pairs and single columns, as long as exact inference stays small
    (:mod:`.growth`).
-6. The distances of columns, pairs and triples inside the cliques of the junction tree, which cost inference nothing.
+6. The distances of pairs and triples inside the cliques of the junction tree, which cost inference nothing.
 7. The tables that are worth their noise, again or for the first time.
 
 After each round all tables are fitted together (:mod:`.mirror`). Every decision is made from released numbers and
