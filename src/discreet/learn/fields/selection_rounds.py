@@ -48,7 +48,7 @@ COLUMNS, SELECTING, TREE = Fraction(10, 100), Fraction(7, 100), Fraction(32, 100
 tables are priced by before it is known."""
 TOO_NOISY = 0.035
 TOLD_APART = 0.5
-OUTBID = 0.3
+OUTBID = 0.6
 """Part of a selection's own error in the price of a pair."""
 _PRECISION = 10**9
 
