@@ -28,7 +28,7 @@ def test_fit_buys_and_shows_it(desk, discreet):
     assert_discreet(found.text)
     assert "Certificate of fit:" in discreet("show", "model.zip").out
     shown = json.loads(discreet("show", "model.zip", "--json").out)
-    assert shown["certificate"]["tables_compared"] == 3 and shown["recipe"]["certify"] == 0.03
+    assert shown["certificate"]["tables_compared"] == 3 and shown["spec"]["certify"] == 0.03
     checked = discreet("verify", "model.zip")
     assert checked.code == 0, checked.text
 

@@ -55,7 +55,11 @@ def test_it_is_on_where_nobody_knows_the_graph_and_off_elsewhere():
     assert resolve(ASIA.domain, graph="smoke -> lung").certify == 0
     assert Spec("field", "adaptive").to_dict()["certify"] == 0.03
     assert "certify" not in Spec("field", "adaptive", certify=0).to_dict()
-    for spec in (Spec("field", "adaptive"), Spec("field", "pairwise", certify=0.2), Spec("field", "adaptive", {}, 0)):
+    for spec in (
+        Spec("field", "adaptive"),
+        Spec("field", "pairwise", certify=0.2),
+        Spec("field", "adaptive", certify=0),
+    ):
         assert Spec.from_dict(spec.to_dict()) == spec
     # files of before it was there have none
     assert Spec.from_dict({"family": "field", "method": "adaptive", "options": {}}).certify == 0

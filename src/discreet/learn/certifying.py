@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from ..domain import Clique, Domain
 from ..errors import BudgetError, InputError, counted
 from ..graph import DEFAULT_MEMORY_LIMIT
+from ..inference.exact import get_engine
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
 from ..privacy.budget import ApproxDP, Budget, PureDP, exact, part_of
@@ -43,6 +44,7 @@ from ..privacy.query import Marginals
 from ..privacy.requests import Asking, Measure, Select
 from ..privacy.unit import PrivacyUnit
 from .consistency import total_and_variance
+from .fields.rounds import MOST_LEVELS
 from .planned import selecting
 from .procedure import Found, Procedure, Step, Whole
 
@@ -252,9 +254,12 @@ def marginals(model: Model, cliques: Sequence[Clique]) -> tuple[list[Array], str
     """What the model says of each clique, and how that was computed: exactly, or, where its graph is too wide, from
     records drawn from it, always the same ones."""
     if model.forecast.bytes <= DEFAULT_MEMORY_LIMIT:
-        return [
-            np.asarray(model.marginal(c, method="exact").probabilities, dtype=np.float64) for c in cliques
-        ], "exactly"
+        beliefs = get_engine(model.domain, model.cliques, memory_limit=DEFAULT_MEMORY_LIMIT).calibrate(model.potentials)
+        if len(cliques) < len(model.domain) or sum(model.domain.shape) > MOST_LEVELS:
+            return [np.asarray(beliefs.probabilities(c)) for c in cliques], "exactly"
+        pairs = beliefs.pairs()  # all at once: the way between two columns is walked once for many
+        found = [pairs[c[0], c[1]] if len(c) == 2 else beliefs.probabilities(c) for c in cliques]
+        return [np.asarray(table, dtype=np.float64) for table in found], "exactly"
     codes = model.sample(DRAWN, random_state=0).codes
     at = {name: codes[:, i].astype(np.int64) for i, name in enumerate(model.domain.names)}
     out = []

@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain
+from ..domain import Clique, Domain
 from ..measurement import Measurements
 from ..models.base import Model
 from ..privacy.budget import Budget
@@ -21,6 +21,7 @@ from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
 from .checks import check_curator
 from .procedure import Procedure, Whole
+from .self_check import with_self_check
 
 Result = TypeVar("Result")
 
@@ -52,6 +53,10 @@ class Learner(ABC, Generic[Result]):
         where all of them are."""
         return None
 
+    def wanted(self, domain: Domain) -> dict[Clique, float]:
+        """Sets of columns that the user named, with their weights: what the model is for; none for all alike."""
+        return {}
+
     def compared(self, domain: Domain) -> int:
         """How many candidates a private search compares, for forecasts of time; 0 for learners that do not search."""
         return 0
@@ -74,5 +79,13 @@ class Learner(ABC, Generic[Result]):
         return self.prepare(whole).run(curator)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> Result:
-        """:meth:`measure`, then :meth:`estimate`."""
-        return self.estimate(self.measure(curator, share), curator.domain)
+        """:meth:`measure`, then :meth:`estimate`, then :meth:`checked`."""
+        measured = self.measure(curator, share)
+        return self.checked(self.estimate(measured, curator.domain), measured)
+
+    def checked(self, found: Result, measurements: Measurements) -> Result:
+        """What was estimated, with the self-check on the card of a model that sums determine."""
+        if not self.refits or not isinstance(found, Model):
+            return found
+        checked: Result = with_self_check(found, measurements, self.expected(measurements))
+        return checked

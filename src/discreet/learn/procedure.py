@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 from ..arguments import require_domain
@@ -37,10 +38,11 @@ from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.requests import Ask, Asking, Measure, answered, put
 from ..privacy.unit import PrivacyUnit
+from ..progress import step_begins
 from . import planned
 from .checks import check_curator, checked_public_size, checked_size
 from .error_curve import ErrorCurve, error_curve
-from .planned import PlannedTable, settled_later, table_text
+from .planned import PlannedTable, settled_later, steps_text
 from .transcript import Transcript
 
 Found = Mapping[str, Any]
@@ -207,8 +209,10 @@ class Procedure:
             asked = curator.in_gaussian(self.budget)
         in_blocks = self.composition == "in blocks"
         blocks = curator.partition(len(self.steps), self.budget) if in_blocks else ()
-        for step in self.steps:
+
+        for done, step in enumerate(self.steps):
             who = asked if step.block is None else blocks[step.block]
+            step_begins(step.name, done, len(self.steps), partial(_left, who))
             with who.step(step.name, step.share):
                 if step.rate is not None:
                     who = who.subsample(step.rate, step.share)
@@ -216,6 +220,7 @@ class Procedure:
                 measured, more = answered(who, step.asks(released), ask)
             kept += measured if step.kept else []
             found |= more or {}
+        step_begins("all is asked; the rest is computing", len(self.steps), len(self.steps), partial(_left, asked))
         return Measurements(kept, {**curator.statement(), "found": found})
 
     def _check(self, curator: Curator) -> None:
@@ -285,9 +290,14 @@ class Procedure:
         }
 
     def __str__(self) -> str:
-        rows = self.tables
-        size = f"{counted(len(rows), 'table')}, {counted(self.cells, 'cell')}"
-        text = f"{self.method}: {size + '; ' if rows else ''}{self.budget}; protects {self.unit}"
-        text += "\n" + table_text(rows, self.whole.size) if rows else ""
-        reasons = list(dict.fromkeys(t.why for t in rows if t.why))
-        return text + "".join(f"\n{line}" for line in (*reasons, *self.notes))
+        known = sum(bool(row.cells) for row in self.tables)
+        size = f", {counted(known, 'table')}, {counted(self.cells, 'cell')}" if known else ""
+        head = f"{self.method}: {counted(len(self.steps), 'step')}{size}; {self.budget}; protects {self.unit}"
+        steps = ((step.name, float(part_of(step.share, self.budget)), step.rows) for step in self.steps)
+        reasons = dict.fromkeys(row.why for row in self.tables if row.why)
+        return "\n".join((head, steps_text(steps, self.whole.size), *reasons, *self.notes))
+
+
+def _left(curator: Curator) -> float:
+    """Which part of its budget a curator has left: public."""
+    return 0.0 if curator.remaining is None else float(part_of(curator.remaining, curator.budget))

@@ -70,7 +70,7 @@ class PairwiseField(Learner[PairwiseModel]):
     memory_limit: int = TREE_BYTES
 
     def __post_init__(self) -> None:
-        check_bounds(None, self.min_weight, self.max_edges, "max_edges")
+        check_bounds(None, self.min_weight, self.max_edges)
         if type(self.memory_limit) is not int or self.memory_limit < 1:
             raise InputError(f"memory_limit is a number of bytes, got {self.memory_limit!r}")
 

@@ -68,7 +68,7 @@ class PairwiseRegressions(Learner[PairwiseModel]):
 
     def __post_init__(self) -> None:
         check_steps(self.variant, self.steps)
-        check_bounds(self.width, self.min_weight, self.max_edges, "max_edges")
+        check_bounds(self.width, self.min_weight, self.max_edges)
         if self.vertices not in ("coordinate", "group"):
             raise InputError(f"vertices must be 'coordinate' or 'group', got {self.vertices!r}")
 

@@ -89,7 +89,7 @@ class SpinRegressions(Learner[SpinModel]):
     variant, steps:
         ``"tight"`` or ``"published"`` (see :mod:`discreet.learn.regressions.frank_wolfe`), and how many steps; by
         default from the public or noisy number of records.
-    max_terms, min_weight:
+    max_edges, min_weight:
         Public bounds on the number of interactions of two and more columns, and on the least |h̄(I)| of one that is
         there.
     """
@@ -98,7 +98,7 @@ class SpinRegressions(Learner[SpinModel]):
     width: float | None = None
     variant: Variant = "tight"
     steps: int | None = None
-    max_terms: int | None = None
+    max_edges: int | None = None
     min_weight: float = 0.0
 
     refits: ClassVar[bool] = False
@@ -106,7 +106,7 @@ class SpinRegressions(Learner[SpinModel]):
     def __post_init__(self) -> None:
         check_order(self.order)
         check_steps(self.variant, self.steps)
-        check_bounds(self.width, self.min_weight, self.max_terms)
+        check_bounds(self.width, self.min_weight, self.max_edges)
 
     def prepare(self, whole: Whole) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""
@@ -120,7 +120,7 @@ class SpinRegressions(Learner[SpinModel]):
         found = regression_coefficients(columns, features_of(columns, order_in(columns, self.order)), state)
         facts = {"frank_wolfe_steps": state.steps, "width": self.width or DEFAULT_WIDTH}
         card = card_of(measurements, self._method, **facts)
-        return spin_model(self.order, largest(found, self.max_terms, self.min_weight), columns, card)
+        return spin_model(self.order, largest(found, self.max_edges, self.min_weight), columns, card)
 
     @property
     def _method(self) -> str:

@@ -53,7 +53,7 @@ class SpinField(Learner[SpinModel]):
         (order 2 only); ``"auto"``: what the noise suggests of the two; ``"one shot"``: all parities, once.
     width:
         λ, a public bound on Σ_{I∋i} |h̄(I)| for every column; estimates are scaled down to it.
-    max_terms, min_weight:
+    max_edges, min_weight:
         Public bounds on the number of interactions of two and more columns, and on the least |h̄(I)| of one that is
         there.
     random_state:
@@ -63,13 +63,13 @@ class SpinField(Learner[SpinModel]):
     order: int = 2
     strategy: Strategy = "auto"
     width: float | None = None
-    max_terms: int | None = None
+    max_edges: int | None = None
     min_weight: float = 0.0
     random_state: int = 0
 
     def __post_init__(self) -> None:
         check_order(self.order)
-        check_bounds(self.width, self.min_weight, self.max_terms)
+        check_bounds(self.width, self.min_weight, self.max_edges)
         if self.strategy not in STRATEGIES:
             raise InputError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}; got {self.strategy!r}")
         if self.strategy == "selected" and self.order != 2:
@@ -84,7 +84,7 @@ class SpinField(Learner[SpinModel]):
         order = order_in(domain, self.order)
         _check_number(len(domain), order)
         count, given, rest = counted_first(whole)
-        asked = Asked(whole, rest, order, self.max_terms, self.min_weight, self.random_state)
+        asked = Asked(whole, rest, order, self.max_edges, self.min_weight, self.random_state)
         strategy = asked.choose(self.strategy, whole.public_size)
         notes = []
         if strategy == "auto" and whole.size is not None:
@@ -103,7 +103,7 @@ class SpinField(Learner[SpinModel]):
         if domain is not None and domain.names != columns.names:
             raise InputError(f"these are sums of the columns {', '.join(columns.names)}, not of the domain given")
         dense = measured.found.get("dense") is True
-        fit = estimated(sums.moments, sums.last, dense, self.max_terms, self.min_weight, self.random_state)
+        fit = estimated(sums.moments, sums.last, dense, self.max_edges, self.min_weight, self.random_state)
         facts: dict[str, Any] = {"strategy": sums.strategy, "estimation": fit.how, "terms": len(fit.moments.joint)}
         card = card_of(measured, METHOD, **facts)
         return spin_model(self.order, within_width(fit.coefficients, self.width), domain or columns, card)

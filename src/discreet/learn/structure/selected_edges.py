@@ -81,7 +81,7 @@ class SelectedEdges(Learner[StructureResult]):
 
     def __post_init__(self) -> None:
         StableEdges(self.min_weight)  # the same bounds, the same errors
-        check_bounds(most=self.max_edges, most_name="max_edges")
+        check_bounds(max_edges=self.max_edges)
 
     def prepare(self, whole: Whole) -> Procedure:
         """A noisy count unless the size is public; then all pair sums at once, or means and rounds of selection."""

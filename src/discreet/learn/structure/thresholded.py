@@ -77,7 +77,7 @@ class ThresholdedParameters(Learner[StructureResult]):
         return self._levels()
 
     def _spins(self) -> Learner[Any]:
-        return SpinField(self.order, max_terms=self.max_edges, min_weight=self.min_weight)
+        return SpinField(self.order, max_edges=self.max_edges, min_weight=self.min_weight)
 
     def _levels(self) -> Learner[Any]:
         return PairwiseField(max_edges=self.max_edges, min_weight=self.min_weight)
