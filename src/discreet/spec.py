@@ -16,7 +16,7 @@ from .arguments import require_domain, shortened
 from .domain import Domain
 from .errors import InputError, counted, did_you_mean
 from .learn.certifying import FOUND, Certifying, checked_share, divided, with_certificate
-from .learn.checks import check_curator, check_types, checked_public_size, checked_size
+from .learn.checks import check_curator, checked_public_size, checked_size
 from .learn.fields.purpose import workload_of
 from .learn.graph_files import Structure, released_before
 from .learn.graph_input import Graph, cliques_of, structure_of
@@ -92,9 +92,7 @@ class Spec:
 
     def learner(self) -> Learner[Any]:
         """The learner, ready to prepare and estimate."""
-        learner = self.entry.learner
-        check_types(learner, {k: v for k, v in self.options.items() if k not in GIVEN})
-        return learner(**self.options)
+        return self.entry.learner(**self.options)
 
     def prepare(
         self,

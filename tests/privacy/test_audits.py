@@ -23,8 +23,8 @@ from discreet.domain import Domain
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.calibration import amplified
 from discreet.privacy.curator import Curator
-from discreet.privacy.queries.distances import Distances, TotalDistance
-from discreet.privacy.query import CellSums, LargestSum, Marginals, WorstTable
+from discreet.privacy.queries.distances import Distances, TotalDistance, WorstTable
+from discreet.privacy.query import CellSums, LargestSum, Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 
@@ -44,7 +44,8 @@ def two_stage(curator: Curator) -> Any:
     """Adaptive: what is asked second depends on what was answered first."""
     first, second, third = curator.budget.split([1, 2, 1])
     rough = curator.measure(SINGLES, first)
-    chosen = curator.select(WorstTable(PAIRS, [np.full(p.shape, rough[0].counts.sum()) for p in PAIRS.parts]), second)
+    expected = [np.full(p.shape, rough[0].counts.sum()) for p in PAIRS.parts]
+    chosen = curator.select(WorstTable(Distances(DOMAIN, PAIRS.cliques, expected)), second)
     clique = PAIRS.cliques[chosen.indices[0]]
     return rough, chosen, curator.measure(Marginals(DOMAIN, [clique]), third)
 

@@ -39,7 +39,7 @@ from ..measurement import Measurement, Measurements
 from ..models.base import Model
 from ..privacy.budget import ApproxDP, Budget, PureDP, exact, part_of
 from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
-from ..privacy.queries.distances import Distances, TotalDistance, WorthMeasuring
+from ..privacy.queries.distances import Distances, TotalDistance, WorstTable
 from ..privacy.query import Marginals
 from ..privacy.requests import Asking, Measure, Select
 from ..privacy.unit import PrivacyUnit
@@ -195,10 +195,8 @@ class Certifying:
             (each,) = yield Measure(singles, asked, "laplace")
             return {FOUND: {**facts, "each": _plain(each, range(len(compared)))}}
         for_choice, for_it = singles.split([1, 1])
-        largest = yield Select(for_choice, WorthMeasuring(Distances(domain, compared, expected), [0] * len(compared)))
-        (at,) = largest.indices
-        if at == len(compared):
-            return {FOUND: facts}
+        worst = yield Select(for_choice, WorstTable(Distances(domain, compared, expected)))
+        (at,) = worst.indices
         one = Distances(domain, [compared[at]], [expected[at]], label=FOUND, finer=FINER)
         (each,) = yield Measure(for_it, one, "laplace")
         return {FOUND: {**facts, "each": _plain(each, [at])}}

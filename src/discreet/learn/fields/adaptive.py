@@ -25,8 +25,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...arguments import check_whole
 from ...domain import Clique, Domain
-from ...errors import InputError
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
 from ...privacy.budget import ApproxDP, Budget, GaussianDP, PureDP
@@ -35,6 +35,7 @@ from ..checks import as_measurements
 from ..consistency import estimated_total
 from ..learner import Learner
 from ..procedure import Procedure, Step, Whole
+from . import rounds
 from .distance_rounds import DistanceRounds
 from .growth import Prices
 from .purpose import Purpose, Workload, check_workload
@@ -71,10 +72,8 @@ class AdaptiveField(Learner[MarkovRandomField]):
     target: str | None = None
 
     def __post_init__(self) -> None:
-        if type(self.most_cells) is not int or self.most_cells < 1:
-            raise InputError(f"most_cells is a number of cells of at least 1, got {self.most_cells!r}")
-        if not isinstance(self.triples, bool):
-            raise InputError(f"triples must be True or False, got {self.triples!r}")
+        super().__post_init__()
+        check_whole(1, most_cells=self.most_cells)
         check_workload(self.workload)
 
     def prepare(self, whole: Whole) -> Procedure:
@@ -101,6 +100,10 @@ class AdaptiveField(Learner[MarkovRandomField]):
 
     def wanted(self, domain: Domain) -> dict[Clique, float]:
         return Purpose(domain, self.workload, self.target).sets
+
+    def most_work(self, domain: Domain) -> tuple[int, float]:
+        """As if the junction tree became as large as it may."""
+        return rounds.most_work(domain, self.most_cells)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from all tables; post-processing only."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
+
+import numpy as np
 
 from ...domain import Clique
 from ...errors import counted
@@ -20,20 +23,36 @@ from .tree import Tree
 
 SHARES = (8, 2, 18, 2, 43, 2, 25)
 """Percent of the budget for each of the seven steps. Set on the sets that :mod:`.mirror` names."""
+KEPT = 8
+"""Where there are too many pairs to look at closely: how many of them, for each column, are looked at again."""
+STANDS_OUT = 2.5
+"""There, a distance counts if it is so many deviations of its noise: one in 160 of those that are noise alone."""
 
 
 class DistanceRounds(Rounds):
-    """The seven steps of :mod:`.adaptive`."""
+    """The seven steps of :mod:`.adaptive`, and one more where there are many columns.
+
+    m distances at once have noise in proportion to √m. From 79 columns on, all pairs together would be noisier than
+    what is looked for; so a first step *narrows*: it asks for the distances of all pairs, and only the largest are
+    asked for again, with little noise. Its share is 2 parts in 100 for ``MOST_CANDIDATES`` pairs, and grows with the
+    cube root of their number: errors in proportion to √(m/share) add up to least if a share is ∝ m^⅓.
+    """
 
     def __init__(self, whole: Whole, share: Budget, most_cells: int, purpose: Purpose, triples: bool) -> None:
-        super().__init__(whole, share.split(SHARES), most_cells, purpose)
+        super().__init__(whole, (), most_cells, purpose)
+        self.narrows = len(self.pairs) > MOST_CANDIDATES
+        more = [round(100 * SHARES[1] * (len(self.pairs) / MOST_CANDIDATES) ** (1 / 3))] if self.narrows else []
+        self.shares = share.split([*(100 * s for s in SHARES), *more])
+        self.closely = min(
+            len(self.pairs), KEPT * len(self.domain) if self.narrows else MOST_CANDIDATES, MOST_CANDIDATES
+        )
         self.triples = triples
         self.larger = purpose.larger(most_cells, min(len(self.pairs), MOST_CANDIDATES // 2)) if triples else []
 
     def steps(self) -> tuple[Step, ...]:
-        count = f"{min(len(self.pairs), MOST_CANDIDATES):,} pairs"
+        count = f"{self.closely:,} pairs"
         room = MOST_CANDIDATES - len(self.columns) - len(self.larger)
-        again = f"{min(len(self.pairs), max(room, 0)):,} pairs"
+        again = f"{min(self.closely, max(room, 0)):,} pairs"
         also = f", {again} and {counted(len(self.larger), 'larger table')}" if self.larger else f" and {again}"
         names = [
             "tables of single columns",
@@ -46,8 +65,10 @@ class DistanceRounds(Rounds):
         ]
         whole, shares = self.whole, self.shares
         gaussian = "gaussian"
+        narrowing = f"distances of {len(self.pairs):,} pairs from independent columns, to find the largest"
         return (
             whole.measure(names[0], self.prices(0).request(self.columns)),
+            *([whole.later(narrowing, shares[7], self._narrow, gaussian, kept=False)] if self.narrows else []),
             whole.later(names[1], shares[1], self._first_distances, gaussian, kept=False),
             whole.later(names[2], shares[2], self._tree, gaussian),
             whole.later(names[3], shares[3], self._second_distances, gaussian, kept=False),
@@ -56,8 +77,14 @@ class DistanceRounds(Rounds):
             whole.later(names[6], shares[6], self._inside, gaussian),
         )
 
+    def _narrow(self, released: Measurements) -> Asking[Found]:
+        query = Distances(self.domain, self.pairs, self.expected(released, self.pairs))
+        (noisy,) = yield Measure(self.shares[7], query, "gaussian")
+        largest = np.argsort(-noisy.counts, kind="stable")[: self.closely]
+        return {"narrowed": [list(self.pairs[i]) for i in np.sort(largest)]}
+
     def _first_distances(self, released: Measurements) -> Asking[Found]:
-        asked = self.fewest(self.pairs)
+        asked = [tuple(c) for c in released.found["narrowed"]] if self.narrows else self.fewest(self.pairs)
         return (yield from self._distances(released, asked, self.shares[1], "pairs"))
 
     def _tree(self, released: Measurements) -> Asking[Found]:
@@ -89,7 +116,8 @@ class DistanceRounds(Rounds):
     def _distances(self, released: Measurements, cliques: Sequence[Clique], share: Budget, name: str) -> Asking[Found]:
         expected = self.expected(released, cliques)
         (noisy,) = yield Measure(share, Distances(self.domain, cliques, expected), "gaussian")
-        return {name: [[list(c), int(e)] for c, e in zip(cliques, noisy.counts, strict=True)]}
+        least = STANDS_OUT * noisy.standard_deviation if self.narrows else -math.inf
+        return {name: [[list(c), int(e)] for c, e in zip(cliques, noisy.counts, strict=True) if e > least]}
 
     def _batch(self, released: Measurements, name: str, step: int) -> Asking[Found]:
         prices = self.prices(step)
