@@ -38,7 +38,7 @@ from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.queries.descent import SampledRounds
-from discreet.privacy.queries.distances import Distances, WorstTable, WorthMeasuring
+from discreet.privacy.queries.distances import Distances, TotalDistance, WorstTable, WorthMeasuring
 from discreet.privacy.queries.edge_tests import CorrelationTest, DependenceTest, SpinTest, TripleSums
 from discreet.privacy.queries.gradients import LevelGradients, SpinGradients, SteepestVertex
 from discreet.privacy.queries.group_vertices import GroupedLevelGradients, SteepestGroup
@@ -107,6 +107,7 @@ CASES: dict[type, Callable[[], Any]] = {
     ScaledSteps: lambda: ScaledSteps(WALKS),
     LargestSum: lambda: LargestSum(ParitySums(FOUR, [("a",), ("b",)])),
     WorstTable: lambda: WorstTable(Distances(FOUR, [("a", "b")], [np.zeros((2, 2))])),
+    TotalDistance: lambda: TotalDistance(FOUR, [("a",), ("a", "b")], [np.zeros(2), np.ones((2, 2))]),
     WorthMeasuring: lambda: WorthMeasuring(Distances(FOUR, [("a", "b")], [np.ones((2, 2))]), [3]),
     ParityResiduals: lambda: ParityResiduals(FOUR, [("a", "b")], np.zeros(1)),
     PartnerResiduals: lambda: PartnerResiduals(FOUR, np.zeros((4, 4))),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.privacy.queries.distances import Distances, WorstTable
+from discreet.privacy.queries.distances import Distances, TotalDistance, WorstTable
 from discreet.privacy.query import CellSums, LargestSum, Marginals
 from discreet.privacy.unit import PrivacyUnit, Sensitivity, as_probability
 from discreet.tables.encode import encode
@@ -51,6 +51,9 @@ QUERIES = {
     "total": Marginals(DOMAIN, [()]),
     "cell sums": CellSums(DOMAIN, ["a", "c"], np.array([[[1, -3], [0, 2]], [[5, 1], [-2, -2]]])),
     "distances": Distances(DOMAIN, GROUPS, TWICE),
+    "finer distances": Distances(DOMAIN, GROUPS, TWICE, finer=64),
+    "sum of distances": TotalDistance(DOMAIN, GROUPS, TWICE),
+    "finer sum of distances": TotalDistance(DOMAIN, GROUPS, TWICE, finer=64),
 }
 
 
@@ -106,6 +109,21 @@ def test_distances_that_make_no_sense():
     for wild in (np.nan, np.inf, 1e19, -1e19):  # in 64 bits these would wrap around
         with pytest.raises(InputError, match="finite counts"):
             Distances(DOMAIN, ["a"], [np.array([wild, 0])])
+
+    for finer in (0, 2000, 1.5, True):
+        with pytest.raises(InputError, match="finer is a whole number"):
+            Distances(DOMAIN, ["a"], [np.zeros(2)], finer=finer)
+
+
+def test_finer_distances_are_in_parts_of_a_record():
+    rows = table([(0, 0, 0), (1, 2, 1), (1, 2, 0)])
+    expected = [np.full(part.shape, 0.3) for part in Marginals(DOMAIN, GROUPS).parts]
+    exact = [np.abs(x - 0.3).sum() for x in rows.sum(Marginals(DOMAIN, GROUPS))]
+    query = Distances(DOMAIN, GROUPS, expected, finer=64)
+    found = rows.sum(query)[0] * float(query.parts[0].grid)
+    assert found == pytest.approx(exact, abs=12 / 128)
+    assert found != pytest.approx(rows.sum(Distances(DOMAIN, GROUPS, expected))[0], abs=0.1)
+    assert rows.sum(TotalDistance(DOMAIN, GROUPS, expected, finer=64))[0].tolist() == [rows.sum(query)[0].sum()]
 
 
 def test_the_sensitivities_of_tables():

@@ -46,7 +46,7 @@ def prepare(choices: Choices) -> Prepared:
     public_size = _public_size(choices, totals)
     spec = choices.spec(domain, public_size)
     options.check_noise(spec.options.get("noise", "auto"), budget, "--option noise=laplace")
-    procedure = spec.prepare(domain, unit, budget, public_size, choices.approximate_size)
+    procedure = spec.prepare(domain, unit, budget, public_size, choices.approximate_size, totals)
     return Prepared(choices, domain, spec, procedure, totals, public_size)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..privacy.ledger import Ledger
 
 T = TypeVar("T")
+KEEP_ANSWERS = "With --checkpoint FILE a run keeps its answers, and goes on without paying again"
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,9 @@ def _buy(
         tell(made)
         _end(curator, transcript)
     except KeyboardInterrupt:  # wherever it comes, also while the result is printed
-        raise Interrupted(what_was_spent(curator, account, transcript)) from None
+        said = what_was_spent(curator, account, transcript)
+        kept = transcript is not None or curator is None or curator.spent is None or procedure.not_resumable
+        raise Interrupted(said if kept else f"{said}. {KEEP_ANSWERS}") from None
 
 
 def _transcript(order: Order) -> Transcript | None:

@@ -108,6 +108,7 @@ def statement_lines(release: Mapping[str, Any]) -> list[str]:
         lines.append(f"WARNING: {weak}")
     if release.get("public_size") is not None:
         lines.append(f"The number of records, {release['public_size']:,}, was stated to be public.")
+    lines += words.bought_beside(release)
     if other := release.get("graph_release"):
         lines.append(released_before(Budget.from_dict(dict(other))))
     if peeked := release.get("peeked"):

@@ -21,6 +21,7 @@ from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
 from .checks import check_curator, check_types
 from .procedure import Procedure, Whole
+from .self_check import with_self_check
 
 Result = TypeVar("Result")
 
@@ -35,6 +36,10 @@ class Learner(ABC, Generic[Result]):
     """Whether it finds the graph privately: noise intervals then take it as it is."""
     refits: ClassVar[bool] = True
     """Whether noisy sums alone determine the model, so that anybody can learn it again from them."""
+    certified: ClassVar[float] = 0.0
+    """Which part of the budget buys a certificate of fit (:mod:`.certifying`), unless somebody says otherwise."""
+    as_one_gaussian: ClassVar[bool] = False
+    """Whether all its steps are Gaussian under (ε, δ): then it can also be prepared with a share of the μ² within."""
     passes: ClassVar[int] = 100
     """About how often estimating goes through the whole graph, for forecasts of time."""
 
@@ -59,6 +64,11 @@ class Learner(ABC, Generic[Result]):
         """Sets of columns that the user named, with their weights: what the model is for; none for all alike."""
         return {}
 
+    def most_work(self, domain: Domain) -> tuple[int, float] | None:
+        """Bytes and seconds that learning takes at most, besides reading the rows, where they follow from the columns
+        alone; None where a forecast goes by what the procedure shows."""
+        return None
+
     def compared(self, domain: Domain) -> int:
         """How many candidates a private search compares, for forecasts of time; 0 for learners that do not search."""
         return 0
@@ -81,5 +91,13 @@ class Learner(ABC, Generic[Result]):
         return self.prepare(whole).run(curator)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> Result:
-        """:meth:`measure`, then :meth:`estimate`."""
-        return self.estimate(self.measure(curator, share), curator.domain)
+        """:meth:`measure`, then :meth:`estimate`, then :meth:`checked`."""
+        measured = self.measure(curator, share)
+        return self.checked(self.estimate(measured, curator.domain), measured)
+
+    def checked(self, found: Result, measurements: Measurements) -> Result:
+        """What was estimated, with the self-check on the card of a model that sums determine."""
+        if not self.refits or not isinstance(found, Model):
+            return found
+        checked: Result = with_self_check(found, measurements, self.expected(measurements))
+        return checked

@@ -25,18 +25,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 from ..arguments import require_domain
 from ..domain import Clique, Domain
 from ..errors import InputError, counted
 from ..measurement import Measurement, Measurements
-from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP, exact, part_of
+from ..privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, exact, part_of
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.requests import Ask, Asking, Measure, answered, put
 from ..privacy.unit import PrivacyUnit
+from ..progress import step_begins
 from . import planned
 from .checks import check_curator, checked_public_size, checked_size
 from .error_curve import ErrorCurve, error_curve
@@ -83,7 +85,7 @@ class Whole:
 
     def __post_init__(self) -> None:
         require_domain(self.domain)
-        if not isinstance(self.unit, PrivacyUnit) or not isinstance(self.budget, PureDP | ZCDP | ApproxDP):
+        if not isinstance(self.unit, PrivacyUnit) or not isinstance(self.budget, PureDP | ZCDP | ApproxDP | GaussianDP):
             raise InputError(
                 "a plan is made from a domain, who is protected and a budget, as in plan(domain, PrivacyUnit(), "
                 f"PureDP(1)); got {type(self.unit).__name__} and {type(self.budget).__name__}"
@@ -207,8 +209,10 @@ class Procedure:
             asked = curator.in_gaussian(self.budget)
         in_blocks = self.composition == "in blocks"
         blocks = curator.partition(len(self.steps), self.budget) if in_blocks else ()
-        for step in self.steps:
+
+        for done, step in enumerate(self.steps):
             who = asked if step.block is None else blocks[step.block]
+            step_begins(step.name, done, len(self.steps), partial(_left, who))
             with who.step(step.name, step.share):
                 if step.rate is not None:
                     who = who.subsample(step.rate, step.share)
@@ -216,6 +220,7 @@ class Procedure:
                 measured, more = answered(who, step.asks(released), ask)
             kept += measured if step.kept else []
             found |= more or {}
+        step_begins("all is asked; the rest is computing", len(self.steps), len(self.steps), partial(_left, asked))
         return Measurements(kept, {**curator.statement(), "found": found})
 
     def _check(self, curator: Curator) -> None:
@@ -291,3 +296,8 @@ class Procedure:
         steps = ((step.name, float(part_of(step.share, self.budget)), step.rows) for step in self.steps)
         reasons = dict.fromkeys(row.why for row in self.tables if row.why)
         return "\n".join((head, steps_text(steps, self.whole.size), *reasons, *self.notes))
+
+
+def _left(curator: Curator) -> float:
+    """Which part of its budget a curator has left: public."""
+    return 0.0 if curator.remaining is None else float(part_of(curator.remaining, curator.budget))

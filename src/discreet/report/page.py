@@ -91,6 +91,7 @@ def report_html(
         edge_list=_edge_list(model, strength, faded) if len(drawn) < len(model.edges) else [],
         level="" if intervals is None else f"{100 * intervals.level:g} %",
         how_good=words.how_good(card),
+        beware=bool(card.get("caution")),
         reasons=_reasons(card, measurements),
         columns=[{"name": name, "levels": bars(shown(model, (name,), intervals))} for name in model.domain],
         pairs=[_pair(model, pair, intervals) for pair in chosen],
