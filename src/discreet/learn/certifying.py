@@ -34,15 +34,17 @@ from numpy.typing import NDArray
 from ..domain import Clique, Domain
 from ..errors import BudgetError, InputError, counted
 from ..graph import DEFAULT_MEMORY_LIMIT
+from ..inference.exact import get_engine
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
 from ..privacy.budget import ApproxDP, Budget, PureDP, exact, part_of
 from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
-from ..privacy.queries.distances import Distances, TotalDistance, WorthMeasuring
+from ..privacy.queries.distances import Distances, TotalDistance, WorstTable
 from ..privacy.query import Marginals
 from ..privacy.requests import Asking, Measure, Select
 from ..privacy.unit import PrivacyUnit
 from .consistency import total_and_variance
+from .fields.rounds import MOST_LEVELS
 from .planned import selecting
 from .procedure import Found, Procedure, Step, Whole
 
@@ -193,10 +195,8 @@ class Certifying:
             (each,) = yield Measure(singles, asked, "laplace")
             return {FOUND: {**facts, "each": _plain(each, range(len(compared)))}}
         for_choice, for_it = singles.split([1, 1])
-        largest = yield Select(for_choice, WorthMeasuring(Distances(domain, compared, expected), [0] * len(compared)))
-        (at,) = largest.indices
-        if at == len(compared):
-            return {FOUND: facts}
+        worst = yield Select(for_choice, WorstTable(Distances(domain, compared, expected)))
+        (at,) = worst.indices
         one = Distances(domain, [compared[at]], [expected[at]], label=FOUND, finer=FINER)
         (each,) = yield Measure(for_it, one, "laplace")
         return {FOUND: {**facts, "each": _plain(each, [at])}}
@@ -252,9 +252,12 @@ def marginals(model: Model, cliques: Sequence[Clique]) -> tuple[list[Array], str
     """What the model says of each clique, and how that was computed: exactly, or, where its graph is too wide, from
     records drawn from it, always the same ones."""
     if model.forecast.bytes <= DEFAULT_MEMORY_LIMIT:
-        return [
-            np.asarray(model.marginal(c, method="exact").probabilities, dtype=np.float64) for c in cliques
-        ], "exactly"
+        beliefs = get_engine(model.domain, model.cliques, memory_limit=DEFAULT_MEMORY_LIMIT).calibrate(model.potentials)
+        if len(cliques) < len(model.domain) or sum(model.domain.shape) > MOST_LEVELS:
+            return [np.asarray(beliefs.probabilities(c)) for c in cliques], "exactly"
+        pairs = beliefs.pairs()  # all at once: the way between two columns is walked once for many
+        found = [pairs[c[0], c[1]] if len(c) == 2 else beliefs.probabilities(c) for c in cliques]
+        return [np.asarray(table, dtype=np.float64) for table in found], "exactly"
     codes = model.sample(DRAWN, random_state=0).codes
     at = {name: codes[:, i].astype(np.int64) for i, name in enumerate(model.domain.names)}
     out = []
