@@ -19,8 +19,8 @@ TooLarge = Literal["refuse", "coarsen"]
 
 _KINDS = {
     bool: (bool, "true or false"),
-    int: (int, "a whole number"),
-    float: (int | float, "a number"),
+    int: (int | np.integer, "a whole number"),
+    float: (int | float | np.integer | np.floating, "a number"),
     str: (str, "a word"),
 }
 

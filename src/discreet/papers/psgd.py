@@ -106,7 +106,7 @@ class PrivateDescent(Learner[MarkovRandomField]):
     cliques: Iterable[Iterable[str]]
     approximate_size: float
     rounds: int = 100
-    rate: float = 0.1
+    rate: float | str | Fraction = 0.1
     clip: float | None = None
     learning_rate: float = 5.0
     penalty: float = 1e-3
