@@ -16,6 +16,7 @@ from .learn.fields.noise_aware import NoiseAwareField
 from .learn.fields.pairwise import PairwiseField
 from .learn.fields.search import SearchedField
 from .learn.learner import Learner
+from .learn.networks.found import FoundNetwork
 from .learn.networks.optimal import OptimalNetwork
 from .learn.networks.search import SearchedNetwork
 from .learn.regressions.pairwise import PairwiseRegressions
@@ -88,6 +89,7 @@ _NO_FIELD = {"min_weight": "without a public lower bound on the weight of an int
 # The first method of a family is its default for a structure that is given, or where none is needed.
 METHODS = [
     Method("network", "optimal", OptimalNetwork, "noisy families with optimal shares, made consistent"),
+    Method("network", "found", FoundNetwork, "a field whose tables are found in rounds, with arrows"),
     Method("network", "searched", SearchedNetwork, "a graph found privately, then its tables"),
     Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published"),
     Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage, as published"),

@@ -37,7 +37,7 @@ def test_every_table_has_its_reason(release):
     else:
         released = {tuple(c): e for key in ("pairs", "missed", "inside") for c, e in release.measurements.found[key]}
         assert chosen and all(tuple(c) in released for c, e in chosen if e is not None)
-        assert sum(r.part for r in every) == pytest.approx(0.94, abs=0.001)  # the rest is for distances
+        assert sum(r.part for r in every) == pytest.approx(0.93, abs=0.001)  # the rest is for distances
 
 
 def test_it_is_said_everywhere(release, tmp_path, capsys):

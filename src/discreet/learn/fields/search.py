@@ -20,7 +20,6 @@ from ...models.markov import MarkovRandomField
 from ...privacy.budget import Budget
 from ...privacy.calibration import NoiseChoice
 from ...privacy.requests import Measure
-from ..checks import check_noise
 from ..graph_files import Parents
 from ..learner import Learner
 from ..networks.search import GraphSearch
@@ -40,10 +39,6 @@ class SearchedField(GraphSearch, Learner[MarkovRandomField]):
 
     max_parents: int = 1
     noise: NoiseChoice = "auto"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_noise(self.noise)
 
     def prepare(self, whole: Whole) -> Procedure:
         def tables(share: Budget, parents: Parents) -> Measure:

@@ -29,7 +29,8 @@ from ...measurement import Measurements
 from ...privacy.budget import PureDP
 from ...privacy.calibration import plan_selection
 from ...privacy.curator import Selection
-from ...privacy.queries.distances import MOST, Distances, WorthMeasuring
+from ...privacy.queries.distances import Distances, WorthMeasuring
+from ...privacy.query import MOST
 from ...privacy.requests import Asking, Select
 from ..consistency import estimated_total
 from ..planned import measuring, selecting
@@ -47,7 +48,7 @@ COLUMNS, SELECTING, TREE = Fraction(10, 100), Fraction(7, 100), Fraction(32, 100
 tables are priced by before it is known."""
 TOO_NOISY = 0.035
 TOLD_APART = 0.5
-OUTBID = 0.3
+OUTBID = 0.6
 """Part of a selection's own error in the price of a pair."""
 _PRECISION = 10**9
 
