@@ -7,6 +7,7 @@ import pytest
 from discreet import ApproxDP, Curator, PrivacyUnit, PureDP, Release, encode, networks, resolve
 from discreet.cli import run
 from discreet.measurement import Measurements
+from discreet.privacy.budget import part_of
 from discreet.report.card import card_yaml
 from discreet.report.page import report_html
 from discreet.report.reasons import Reason, reasons, shown
@@ -37,7 +38,9 @@ def test_every_table_has_its_reason(release):
     else:
         released = {tuple(c): e for key in ("pairs", "missed", "inside") for c, e in release.measurements.found[key]}
         assert chosen and all(tuple(c) in released for c, e in chosen if e is not None)
-        assert sum(r.part for r in every) == pytest.approx(0.93, abs=0.001)  # the rest is for distances
+        plan = resolve(release.model.domain).prepare(release.model.domain, PrivacyUnit(), BUDGETS[1])
+        tables = [part_of(step.share, BUDGETS[1]) for step in plan.steps if step.name.startswith("tables")]
+        assert sum(r.part for r in every) == pytest.approx(float(sum(tables)), abs=0.001)
 
 
 def test_it_is_said_everywhere(release, tmp_path, capsys):
