@@ -227,7 +227,7 @@ TABLE = {
     ),
     "yes for a number": (said(options={"most_cells": True}), "most_cells must be a whole number, got True"),
     "a number for yes": (said(options={"triples": 1}), "triples must be"),
-    "no cells": (said(options={"most_cells": 0}), "most_cells is a number of cells of at least 1, got 0"),
+    "no cells": (said(options={"most_cells": 0}), "most_cells must be a whole number of at least 1, got 0"),
     "a number out of range": (said(graph="smoke -> lung", options={"fit_steps": -1}), "fit_steps"),
     "a word that is none": (
         searching(options={"noise": "pink"}), "noise must be 'auto', 'laplace' or 'gaussian'",

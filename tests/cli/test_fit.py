@@ -346,9 +346,9 @@ def test_show_and_verify_say_what_it_is(model, discreet):
 
 
 TAMPERED = {
-    "another model": (lambda h, a: a.update(table0=np.array([0.25, 0.75])), "not what its recipe makes", 1),
+    "another model": (lambda h, a: a.update(table0=np.array([0.25, 0.75])), "not what its specification makes", 1),
     "other tables": (
-        lambda h, a: a.update({"released.counts00000": a["released.counts00000"] + 9}), "not what its recipe", 1,
+        lambda h, a: a.update({"released.counts00000": a["released.counts00000"] + 9}), "not what its specification", 1,
     ),
     "another budget": (lambda h, a: h["card"].update(budget={"notion": "pure", "epsilon": "1/2"}), "cost more than", 6),
     "budgets that differ": (

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ from ..io.archive import Sign
 from ..io.limits import DEFAULT_LIMITS, Limits
 from ..io.native import save_model
 from ..io.reading import shown
+from ..learn.certifying import FOUND
 from ..measurement import Measurements
 from ..models.base import Model
 from ..models.records import RandomState
 from ..spec import Learned, Spec, plain
+from .certificate import Certificate
 from .uncertainty import NoiseIntervals, noise_intervals
 
 DRAWS = 40
@@ -82,6 +85,22 @@ class Release:
                 "shown as a release"
             )
         return card
+
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """How far the model is from the records, where that was paid for: ``print(release.certificate)``."""
+        facts = (self.model.card or {}).get(FOUND)
+        return None if facts is None else Certificate.from_dict(facts)
+
+    def certified(self, released: Measurements) -> Release:
+        """The same release with a certificate that was bought for it:
+        ``release.certified(certify_later(release.model, unit, budget).run(curator))``."""
+        facts = released.found.get(FOUND)
+        if not isinstance(facts, Mapping):
+            raise InputError("these are not the answers of a certificate of fit; see discreet.learn.certifying")
+        paid = {key: value for key, value in released.release.items() if key != "found"}
+        card = {**self.card, FOUND: {**facts, "paid": paid}}
+        return replace(self, model=self.model.with_card(card))
 
     # -- post-processing -------------------------------------------------------------------------------------------
 

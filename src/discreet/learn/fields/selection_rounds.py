@@ -29,7 +29,8 @@ from ...measurement import Measurements
 from ...privacy.budget import PureDP
 from ...privacy.calibration import plan_selection
 from ...privacy.curator import Selection
-from ...privacy.queries.distances import MOST, Distances, WorthMeasuring
+from ...privacy.queries.distances import Distances, WorthMeasuring
+from ...privacy.query import MOST
 from ...privacy.requests import Asking, Select
 from ..consistency import estimated_total
 from ..planned import measuring, selecting
