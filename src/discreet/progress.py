@@ -14,6 +14,7 @@ from typing import TypeVar
 T = TypeVar("T")
 Listener = Callable[[str, int, int], None]
 _listener: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
+_remarks: ContextVar[Callable[[str], None] | None] = ContextVar("remarks", default=None)
 
 
 def nobody(label: str, done: int, total: int) -> None:
@@ -28,6 +29,23 @@ def listening(callback: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+@contextmanager
+def remarking(callback: Callable[[str], None]) -> Iterator[None]:
+    """Pass on what is to be said while somebody waits, such as for whom."""
+    token = _remarks.set(callback)
+    try:
+        yield
+    finally:
+        _remarks.reset(token)
+
+
+def remark(text: str) -> None:
+    """Say to who listens why nothing happens."""
+    callback = _remarks.get()
+    if callback is not None:
+        callback(text)
 
 
 def track(items: Iterable[T], total: int, label: str) -> Iterator[T]:

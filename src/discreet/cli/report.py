@@ -5,14 +5,18 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
+from ..errors import CostError, InputError
 from . import options
 from .console import note, progress, say, say_json
 from .failures import WrongUse
+
+if TYPE_CHECKING:
+    from ..release import Release
+    from ..release.uncertainty import NoiseIntervals
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.zip", help="A released model, as `discreet fit` writes it.")]
 
@@ -31,6 +35,7 @@ def report(
         Path | None, typer.Option("--card", metavar="FILE.yaml", help="Write the release card beside it, too.")
     ] = None,
     level: options.Level = 0.9,
+    most_seconds: options.MostSeconds = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -49,7 +54,6 @@ def report(
     from ..release import Release
     from ..report.card import card_yaml
     from ..report.page import report_html, write_report
-    from .query import affordable_draws
 
     options.check_level(level)
     if output.suffix.lower() not in (".html", ".htm"):
@@ -57,12 +61,11 @@ def report(
     for path in (output, card):
         if path is not None:
             options.writable(path, force=force)
-    release = Release.load(model)
+    release = Release.load(model, options.limits_from(most_seconds))
     chosen = None if pairs is None else [_pair(release.model.domain, text) for text in pairs]
     text = card_yaml(release)
     with progress():
-        draws = affordable_draws(release) if release.has_intervals else None
-        intervals = None if draws is None else release.intervals(level, draws)
+        intervals = _intervals(release, level)
         html = report_html(
             release.model,
             card_text=text,
@@ -84,6 +87,18 @@ def report(
     say(f"Wrote {output}: open it in a browser." + (f" The card is in {card}." if card is not None else ""))
     if intervals is None:
         note("It has no noise intervals.")
+
+
+def _intervals(release: Release, level: float) -> NoiseIntervals | None:
+    """How far noise can have moved answers, where that is known and does not take too long."""
+    from .query import affordable_draws
+
+    try:
+        draws = affordable_draws(release) if release.has_intervals else None
+        return None if draws is None else release.intervals(level, draws)
+    except CostError as error:
+        note(f"Remark: no intervals: {error}")
+        return None
 
 
 def explore(

@@ -34,7 +34,7 @@ from ..privacy.budget import ApproxDP, Budget, exact, part_of
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
-from ..privacy.requests import Ask, Asking, Measure, answered, put
+from ..privacy.requests import Ask, Asking, Measure, Request, answered, put
 from ..privacy.unit import PrivacyUnit
 from . import planned
 from .checks import check_curator, checked_size
@@ -145,20 +145,23 @@ class Procedure:
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def run(self, curator: Curator, transcript: Transcript | None = None) -> Measurements:
+    def run(
+        self, curator: Curator, transcript: Transcript | None = None, heard: Callable[[Any], None] | None = None
+    ) -> Measurements:
         """Ask the curator, step by step: the noisy sums that were kept, with the curator's statement and, in ``found``,
         what was found besides. All of it is public.
 
         With a ``transcript`` every answer is written down as it comes, and a run that was stopped goes on after the
-        last one, without paying twice.
+        last one, without paying twice. ``heard`` is given every answer that was paid for, before anything is done with
+        it: what comes after may fail.
         """
         self._check(curator)
         if transcript is None:
-            return self._run(curator, put)
+            return self._run(curator, put if heard is None else _overheard(heard))
         if self.not_resumable:
             raise InputError(self.not_resumable)
         with transcript.of(curator, {**self.to_dict(), "spec": dict(self.spec)}) as ask:
-            return self._run(curator, ask)
+            return self._run(curator, ask)  # the transcript has heard it all
 
     @property
     def not_resumable(self) -> str:
@@ -271,3 +274,12 @@ class Procedure:
         text += "\n" + table_text(rows, self.approximate_size) if rows else ""
         reasons = list(dict.fromkeys(t.why for t in rows if t.why))
         return text + "".join(f"\n{line}" for line in (*reasons, *self.notes))
+
+
+def _overheard(heard: Callable[[Any], None]) -> Ask:
+    def ask(request: Request, curator: Curator) -> Any:
+        answer = put(request, curator)
+        heard(answer)
+        return answer
+
+    return ask
