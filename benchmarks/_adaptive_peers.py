@@ -88,16 +88,8 @@ class _Peer(Learner[MarkovRandomField]):
     @abstractmethod
     def steps(self, whole: Whole) -> tuple[Step, ...]: ...
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        whole = Whole(domain, unit, budget)
-        return Procedure(self.method, whole, self.steps(whole), approximate_size=approximate_size)
+    def prepare(self, whole: Whole) -> Procedure:
+        return Procedure(self.method, whole, self.steps(whole))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         if self.likelihood:
@@ -255,19 +247,10 @@ class SWIFT(_Peer):
     method: ClassVar[str] = "SWIFT"
     penalties: ClassVar[tuple[int, ...]] = (0, 1, 2, 4, 8, 16, 32)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        if not isinstance(budget, ApproxDP) or budget.to_gaussian() is None:
-            raise BudgetError(f"SWIFT is made of Gaussian noise, for an (ε, δ) budget and not for {budget}")
-        whole = Whole(domain, unit, budget)
-        steps = self.steps(whole)
-        return Procedure(self.method, whole, steps, approximate_size=approximate_size, composition="as one Gaussian")
+    def prepare(self, whole: Whole) -> Procedure:
+        if not isinstance(whole.budget, ApproxDP) or whole.budget.to_gaussian() is None:
+            raise BudgetError(f"SWIFT is made of Gaussian noise, for an (ε, δ) budget and not for {whole.budget}")
+        return Procedure(self.method, whole, self.steps(whole), composition="as one Gaussian")
 
     def steps(self, whole: Whole) -> tuple[Step, ...]:
         domain, unit = whole.domain, whole.unit

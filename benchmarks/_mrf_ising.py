@@ -221,5 +221,5 @@ def right_graphs(n: int, bound: int | None, unit: PrivacyUnit, tries: int, seed:
     for r in range(tries):
         truth = graph("3-regular", 64, 1000 * seed + r)
         asked = curator(draw(truth, n, 1000 * seed + r), unit, ZCDP(0.1), n)
-        hits += SpinField(max_terms=bound).fit(asked).edges == truth.edges
+        hits += SpinField(max_edges=bound).fit(asked).edges == truth.edges
     return hits / tries

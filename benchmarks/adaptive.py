@@ -7,7 +7,9 @@ tables are looked at. Every method learns from the same records; the noise is ne
 
 The error is the mean total variation between a table in the records and in the model, over all pairs of columns, 300
 triples and 100 sets of five (those of at most 300,000 cells), all marginals exact. The peers are their published rules
-on our engine and our fit (:mod:`benchmarks._adaptive_peers`), not their programs: ``bench peers`` runs those.
+on our engine and our fit (:mod:`benchmarks._adaptive_peers`). A full run also has OpenDP's own programs, by the records
+that they make (:mod:`benchmarks._adaptive_records`; environments of their own, see ``bench peers``), and every run has
+sizes from 50 records to a million beside independent columns (:mod:`benchmarks._adaptive_sizes`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import itertools
 import json
 import math
 import os
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import _adaptive_records, _adaptive_sizes
 from benchmarks._adaptive_peers import AIM, MST, SWIFT
 from benchmarks.harness import Checkpoint, one_thread, row
 from discreet import networks
@@ -92,8 +96,12 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
                         results.setdefault(method, []).append(result)
         for (name, budget), results in found.items():
             yield from rows_of(name, budget, results)
+        yield from _adaptive_sizes.rows(quick, seed, kept)
         if not quick:
             yield from summary(found)
+            tasks = [Task(name, seed, 0, folder) for name in names if name not in missing]
+            with tempfile.TemporaryDirectory() as environments:
+                yield from _adaptive_records.rows(tasks, BUDGETS[0], kept, Path(environments), errors_of_records)
 
 
 def is_measured(task: Task, budget: Budget, method: str, quick: bool) -> bool:
@@ -210,6 +218,11 @@ def errors(task: Task, marginal: Any) -> Row:
         for word, true in task.tables.items()
         if true
     }
+
+
+def errors_of_records(task: Task, made: np.ndarray) -> Row:
+    domain = task.records[0]
+    return errors(task, lambda c: proportions(domain, made, c))
 
 
 def proportions(domain: Domain, codes: np.ndarray, clique: Clique) -> np.ndarray:

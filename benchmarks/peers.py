@@ -162,44 +162,51 @@ def _ours(name: str, budget: Budget, method: str, seed: int, data: Path | None) 
 
 
 def _theirs(name: str, budget: Budget, peer: str, seed: int, data: Path | None, folder: Path) -> Row:
-    package = peer.split()[0]
-    python = environment(package, folder)
-    if python is None:
-        return {"failed": "it cannot be installed here"}
     domain, true = _records(name, seed, data)
+    made, said = made_by(peer, domain, true, budget, folder)
+    return said if made is None else {"error": mean_variation(domain, true, made), **said}
+
+
+def made_by(peer: str, domain: Domain, true: np.ndarray, budget: Budget, folder: Path) -> tuple[np.ndarray | None, Row]:
+    """The records that a peer makes, with its version and seconds; or None, and why not."""
+    python = environment(peer.split()[0], folder)
+    if python is None:
+        return None, {"failed": "it cannot be installed here"}
     with tempfile.TemporaryDirectory() as scratch:
         records, task, made = (str(Path(scratch) / f) for f in ("records.csv", "task.json", "made.csv"))
         np.savetxt(records, true, fmt="%d", delimiter=",", header=",".join(domain.names), comments="")
         levels = dict(zip(domain.names, domain.shape, strict=True))
-        delta = 0.0 if isinstance(budget, PureDP) else float(DELTA)
-        told = {"levels": levels, "epsilon": float(EPSILON), "delta": delta, "rho": worth_of(budget)}
+        assert isinstance(budget, PureDP | ApproxDP)
+        delta = float(budget.delta) if isinstance(budget, ApproxDP) else 0.0
+        told = {"levels": levels, "epsilon": float(budget.epsilon), "delta": delta, "rho": worth_of(budget)}
         Path(task).write_text(json.dumps({**told, "parents": PARENTS, "records": MADE}))
         call = [str(python), str(Path(__file__).with_name("_peers_work.py")), peer, records, task, made]
         alone = {**os.environ, "OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+        alone.pop("PYTHONPATH", None)  # its packages, not ours
         try:
             ran = subprocess.run(call, capture_output=True, text=True, check=False, timeout=PATIENCE, env=alone)
         except subprocess.TimeoutExpired:
-            return {"failed": f"it takes more than {PATIENCE // 60} minutes"}
+            return None, {"failed": f"it takes more than {PATIENCE // 60} minutes"}
         if ran.returncode:
-            return {"failed": " ".join(ran.stderr.split())[-200:] or "no reason given"}
+            return None, {"failed": " ".join(ran.stderr.split())[-200:] or "no reason given"}
         header = Path(made).read_text().split("\n", 1)[0].split(",")
         synthetic = np.loadtxt(made, delimiter=",", skiprows=1)[:, [header.index(n) for n in domain.names]]
-    error = mean_variation(domain, true, synthetic.astype(np.int64))
-    return {"error": error, **json.loads(ran.stdout.strip().splitlines()[-1])}
+    return synthetic.astype(np.int64), json.loads(ran.stdout.strip().splitlines()[-1])
 
 
 def worth_of(budget: Budget) -> float:
-    """The largest ρ whose conversion keeps to (ε, δ), for peers that are told a ρ.
+    """The largest ρ whose conversion keeps to (ε, δ), for peers that are told a ρ; 0 for other notions.
 
-    Rounded down to a ten-thousandth: OpenDP's MST refuses its own split of some budgets by the last bit.
+    Rounded down to three digits: OpenDP's MST refuses its own split of some budgets by the last bit.
     """
-    if isinstance(budget, PureDP):
+    if not isinstance(budget, ApproxDP):
         return 0.0
-    low, high = 0.0, 1.0
+    low, high = 0.0, float(budget.epsilon)
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (middle, high) if ZCDP(middle).to_approx(DELTA).epsilon <= EPSILON else (low, middle)
-    return math.floor(1e4 * low) / 1e4
+        low, high = (middle, high) if ZCDP(middle).to_approx(budget.delta).epsilon <= budget.epsilon else (low, middle)
+    digits = 2 - math.floor(math.log10(low))
+    return math.floor(low * 10**digits) / 10**digits
 
 
 def environment(package: str, folder: Path) -> Path | None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks import _adaptive_peers as peers
-from benchmarks import adaptive
-from benchmarks.harness import checked_rows, verdict
+from benchmarks import _adaptive_records, _adaptive_sizes, adaptive
+from benchmarks.harness import Checkpoint, checked_rows, verdict
 from discreet.domain import Domain
 from discreet.errors import BudgetError
 from discreet.privacy.budget import ApproxDP, PureDP
@@ -45,13 +45,13 @@ def test_peers_spend_what_they_say_and_no_more(learner, budget, relation):
     assert 0.999 * budget.epsilon <= curator.spent.epsilon <= budget.epsilon
     assert curator.spent <= budget
     assert {tuple(sorted(edge)) for edge in model.edges} >= {("a", "b"), ("b", "c")}
-    planned = learner.prepare(DOMAIN, unit, budget)
+    planned = learner.plan(DOMAIN, unit, budget)
     assert {step.get("step") for step in curator.statement()["steps"]} >= {step.name for step in planned.steps}
 
 
 def test_swift_has_no_pure_form():
     with pytest.raises(BudgetError, match="Gaussian"):
-        peers.SWIFT().prepare(DOMAIN, PrivacyUnit(), PureDP(1))
+        peers.SWIFT().plan(DOMAIN, PrivacyUnit(), PureDP(1))
 
 
 def test_scores_move_by_no_more_than_is_said():
@@ -102,6 +102,7 @@ def test_a_small_run_has_its_rows(monkeypatch, tmp_path):
     monkeypatch.setattr(adaptive, "DRAWS", 60)
     monkeypatch.delenv("DISCREET_DATA", raising=False)
     monkeypatch.setattr(adaptive, "NO_AIM_QUICKLY", ("NLTCS", "child", "sachs"))
+    monkeypatch.setattr(_adaptive_sizes, "QUICK", ((50, 3),))
     monkeypatch.setattr(adaptive, "METHODS", {n: m for n, m in adaptive.METHODS.items() if "searched" not in n})
     monkeypatch.setattr(adaptive.networks, "load", lambda name, load=adaptive.networks.load: load("asia"))
     rows = checked_rows(adaptive.run(quick=True, seed=3, data=tmp_path))
@@ -111,3 +112,27 @@ def test_a_small_run_has_its_rows(monkeypatch, tmp_path):
     asked = [r for r in rows if r["setting"].startswith("child") and r["reference"] is None and "TV" in r["what"]]
     assert [r["target"] for r in asked] == [0.0106, 0.0215, 0.055]
     assert all(0 < r["ours"] < 1 for r in rows if r["what"].startswith("mean TV,"))
+    sizes = [r for r in rows if r["reference_name"] == "independent columns, same budget"]
+    assert [r["setting"].split(", ε")[0] for r in sizes] == ["random network, 50 records × 3 columns"] * 2
+
+
+def test_accuracy_is_that_of_the_last_column_given_the_others():
+    """c copies b but for one in ten; nothing tells b's copies apart."""
+    domain, codes = DOMAIN.project(["a", "b", "c"]), _codes()[:, :3]
+    likely = np.mean(codes[:, 2] == np.minimum(codes[:, 1], 1))
+    assert _adaptive_records.accuracy(domain, codes, codes, 0) == pytest.approx(likely, abs=0.03)
+    noise = np.random.default_rng(2).permuted(codes, axis=0)
+    assert _adaptive_records.accuracy(domain, noise, codes, 0) < likely - 0.1
+    alone = np.where(np.arange(3) == 2, 1, codes)
+    assert _adaptive_records.accuracy(domain, alone, codes, 0) == pytest.approx(np.mean(codes[:, 2]), abs=0.03)
+
+
+def test_a_program_that_cannot_be_had_is_a_row_that_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(_adaptive_records.peers, "environment", lambda package, folder: None)
+    monkeypatch.setattr(adaptive.Task, "records", (DOMAIN, _codes()))
+    kept = Checkpoint(None)
+    rows = checked_rows(
+        _adaptive_records.rows([adaptive.Task("tiny", 0, 0)], APPROXIMATE, kept, tmp_path, adaptive.errors_of_records)
+    )
+    assert [r.get("note", "")[:18] for r in rows] == ["skipped OpenDP MST", "skipped OpenDP AIM", ""]
+    assert 0.5 < rows[-1]["ours"] <= rows[-1]["reference"] + 0.05

@@ -21,6 +21,7 @@ LEVELS = Domain.of({"smoke": 2, "age": 3, "city": 4})
 ALONE = Domain.of({"smoke": 2})
 ARROWS = {"smoke": [], "lung": ["smoke"], "xray": ["lung"]}
 PAIRS = [["smoke", "lung"], ["lung", "xray"]]
+SETS = [{"columns": ["lung", "xray"], "weight": 2}, {"columns": ["smoke", "xray"], "weight": 1}]
 
 
 def network(method="optimal", **options):
@@ -72,7 +73,7 @@ TABLE = {
     ),
     # -- words of earlier versions
     "ising": (said(family="ising"), spin(order=2)),
-    "ising with its option": (said(family="ising", options={"max_edges": 4}), spin(order=2, max_terms=4)),
+    "ising with its option": (said(family="ising", options={"max_edges": 4}), spin(order=2, max_edges=4)),
     "ising with its strategy": (
         said(family="ising", options={"strategy": "all pairs"}), spin(order=2, strategy="all"),
     ),
@@ -125,12 +126,43 @@ TABLE = {
     "a share as a fraction": (
         said(family="network", options={"selection": "1/3"}), network("searched", max_parents=2, selection="1/3"),
     ),
+    # -- what it is for
+    "a target": (said(target="lung"), field("adaptive", target="lung")),
+    "all triples": (said(workload="triples"), field("adaptive", workload="triples")),
+    "sets with weights": (said(workload="xray, lung 2; smoke,xray"), field("adaptive", workload=SETS)),
+    "lists of sets": (
+        said(workload=[{"columns": ["lung", "xray"], "weight": 2.0}, ["smoke", "xray"]]),
+        field("adaptive", workload=SETS),
+    ),
+    "sets in a file": (said(workload="sets.txt", target="lung"), field("adaptive", workload=SETS, target="lung")),
+    "sets in a TOML file": (said(workload="sets.toml"), field("adaptive", workload=SETS)),
+    "sets in a JSON file": (said(workload="sets.json"), field("adaptive", workload=SETS)),
+    "a workload for a search": (said(family="network", workload="pairs"), "network, searched has no option 'workload'"),
+    "a workload as an option": (said(options={"workload": "pairs"}), "workload is no option of a method"),
+    "a target that is not there": (said(target="lnug"), "no column 'lnug' in the domain; did you mean 'lung'?"),
+    "a number for a target": (said(target=5), "the target is a word, got 5"),
+    "a set that is not there": (said(workload="smoke,lnug 2"), "no column 'lnug' in the domain; did you mean 'lung'?"),
+    "a listed set that is not there": (said(workload=[["smoke", "lnug"]]), "no column 'lnug' in the domain"),
+    "a weight of nothing": (said(workload="smoke,lung 0"), "the weight of set 1 of the workload must be a number"),
+    "a weight that is none": (said(workload="smoke,lung 1e"), "ends with a weight that is no number"),
+    "a set twice": (said(workload="smoke,lung; lung,smoke 2"), "set 2 of the workload was named before"),
+    "a column twice in a set": (said(workload="smoke,smoke"), "names each column once"),
+    "no set": (said(workload=[]), "the workload names no set of columns"),
+    "a number for a workload": (said(workload=5), "a workload is pairs, triples, or sets of columns"),
+    "a number for a set": (said(workload=[5]), "set 1 of the workload must be a list of names"),
+    "something else in a set": (said(workload=[{"column": ["smoke"]}]), "has columns and a weight, and nothing else"),
+    "no such workload": (said(workload="none.toml"), "there is no file none.toml"),
+    "a workload of something else": (said(workload="wrong.txt"), "line 1 of wrong.txt names something that is no col"),
+    "a TOML file of something else": (said(workload="wrong.toml"), "wrong.toml has no list 'workload'"),
     # -- what is wrong with words
     "unknown family": (said(family="networt"), "there is no family 'networt'; did you mean 'network'?"),
     "unknown method": (said(family="network", method="optimum"), "has no method 'optimum'; did you mean 'optimal'?"),
     "method of another family": (said(family="spin", method="optimal"), "the family 'spin' has no method 'optimal'"),
     "method of another family, by an earlier word": (
         said(family="ising", method="optimal"), "the family 'spin' has no method 'optimal'",
+    ),
+    "unknown method of the usual family": (
+        said(method="nope"), "the family 'field' has no method 'nope'; known: 'noise_aware', 'adaptive'",
     ),
     "method without family": (said(method="moments"), "the method 'moments' needs a family"),
     "a graph alone, without its weight": (said(family="structure", method="stable_mode"), "the option min_weight"),
@@ -220,6 +252,12 @@ def desk(tmp_path, monkeypatch):
     Path("graph.txt").write_text("# what doctors know\nsmoke -> lung\nlung -> xray\n")
     Path("cliques.txt").write_text("smoke, lung\nlung, xray\n")
     Path("wrong.txt").write_text("Quetzalcoatl,1\n")
+    Path("wrong.toml").write_text("name = 'Quetzalcoatl'\n")
+    Path("sets.txt").write_text("# what the ministry asks\nxray, lung  2\nsmoke, xray\n")
+    Path("sets.toml").write_text(
+        'workload = [["smoke", "xray"]]\n'.replace("[[", '[{columns = ["lung", "xray"], weight = 2}, [')
+    )
+    Path("sets.json").write_text(json.dumps([SETS[0], ["smoke", "xray"]]))
     found = {"kind": "discreet graph", "refused": False, "interactions": PAIRS}
     Path("graph.json").write_text(json.dumps(found))
     Path("refused.json").write_text(json.dumps({**found, "refused": True, "interactions": None}))
@@ -249,7 +287,7 @@ def by_command(arguments, capsys):
     out, err = capsys.readouterr()
     if code:
         raise DiscreetError(err.strip().removeprefix("discreet: "))
-    return Spec.from_dict(json.loads(out)["recipe"])
+    return Spec.from_dict(json.loads(out)["spec"])
 
 
 def on_the_line(words):

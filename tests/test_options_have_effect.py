@@ -50,7 +50,6 @@ OTHER: dict[Any, Any] = {
     "order": 3,
     "width": 0.1,
     "max_edges": 1,
-    "max_terms": 1,
     "min_weight": 0.9,
     "variant": "published",
     "steps": 3,
@@ -64,6 +63,8 @@ OTHER: dict[Any, Any] = {
     "random_state": 1,
     "most_cells": 4,
     "triples": False,
+    "workload": [{"columns": ["a", "b"], "weight": 3}],
+    "target": "c",
     ("field", "searched", "largest"): 3,
     ("structure", "stable_mode", "blocks"): 9,
     ("structure", "stable_mode", "steps"): 1,
@@ -103,7 +104,7 @@ class Seen:
         given = {"graph": GRAPH} if method.needs == "graph" else {"cliques": CYCLE} if method.needs else {}
         try:
             self.learner = Spec(method.family, method.name, given | options).learner()
-            procedure: Procedure = self.learner.prepare(domain, UNIT, budget)
+            procedure: Procedure = self.learner.plan(domain, UNIT, budget)
             self.asked = json.dumps(procedure.to_dict())
             self.released = procedure.run(ResearchCurator(rows, UNIT, budget, seed=5))
         except DiscreetError as error:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+import core_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -18,11 +19,17 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
+def run_in_the_core(arguments: list[str], folder: Path) -> None:
+    """Python with what `pip install .` installs, and nothing else."""
+    environment = core_environment.environment()
+    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def test_python_blocks_run(tmp_path: Path) -> None:
     assert blocks("python")
     for code in blocks("python"):
-        done = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        run_in_the_core(["-W", "error", "-c", code], tmp_path)
     assert (tmp_path / "tables.zip").exists()
 
 
@@ -44,18 +51,17 @@ def test_commands_exist() -> None:
     assert used <= known
 
 
-def test_the_tour_works_after_the_demonstration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from discreet.cli import run
-
+def test_the_tour_works_after_the_demonstration(tmp_path: Path) -> None:
     (tour,) = [block for block in blocks("sh") if block.startswith("cd demo")]
-    lines = [shlex.split(line, comments=True) for line in tour.replace("\\\n", " ").splitlines()]
-    monkeypatch.chdir(tmp_path)
-    assert run(["demo", "--people", "500"]) == 0
-    monkeypatch.chdir(tmp_path / lines[0][1])
-    assert len(lines) > 5
-    for program, *arguments in lines[1:]:
-        assert program == "../discreet"
-        assert run(arguments) == 0, arguments
+    (go, folder), *lines = [shlex.split(line, comments=True) for line in tour.replace("\\\n", " ").splitlines()]
+    assert go == "cd" and len(lines) > 5 and {program for program, *_ in lines} == {"../discreet"}
+    code = (
+        "import json, os, sys\nfrom discreet.cli import run\n"
+        "assert run(['demo', '--people', '500']) == 0\nos.chdir(sys.argv[1])\n"
+        "for line in json.loads(sys.argv[2]):\n    assert run(line) == 0, line"
+    )
+    words = json.dumps([arguments for _, *arguments in lines])
+    run_in_the_core(["-c", code, folder, words], tmp_path)
 
 
 def test_the_schema_of_the_documentation_is_one() -> None:

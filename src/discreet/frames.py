@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import narwhals as nw
@@ -15,19 +16,34 @@ _NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?")
 BACKENDS = ("pandas", "polars", "pyarrow")
 
 
-def frame_of(columns: Mapping[str, Sequence[Any]], backend: str = "pandas") -> Any:
-    """A frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"`` with these columns."""
+def frame_of(columns: Mapping[str, Sequence[Any]], backend: str | None = None) -> Any:
+    """A frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"`` with these columns; the first that is installed by
+    default."""
+    return nw.from_dict(dict(columns), backend=library(backend)).to_native()
+
+
+def library(backend: str | None = None) -> Any:
+    """The library that makes frames: the one of this name, or the first of them that is installed (pyarrow always
+    is)."""
+    if backend is None:
+        return next(found for found in map(_installed, BACKENDS) if found is not None)
     if backend not in BACKENDS:
         raise InputError(
             f"backend must be one of {', '.join(map(repr, BACKENDS))}; got {backend!r}"
             + did_you_mean(str(backend), BACKENDS).partition("; known")[0]
         )
+    found = _installed(backend)
+    if found is None:
+        others = ", ".join(name for name in BACKENDS if name != backend)
+        raise InputError(f"{backend} is not installed; install it, or ask for another of {others}")
+    return found
+
+
+def _installed(name: str) -> Any:
     try:
-        return nw.from_dict(dict(columns), backend=backend).to_native()  # type: ignore[arg-type]
+        return import_module(name)
     except ModuleNotFoundError:
-        raise InputError(
-            f"{backend} is not installed; install it, or ask for another of {', '.join(BACKENDS)}"
-        ) from None
+        return None
 
 
 def csv_text(value: object) -> str:

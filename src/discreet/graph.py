@@ -288,8 +288,18 @@ def _tree_of(domain: Domain, run: Elimination) -> JunctionTree:
         target = None if above is None else keeper(above)
         if target != k:
             up[k] = target
-    # Roots first; the other roots hang from the first by an empty separator.
-    kept = sorted(up, key=lambda v: _depth(v, up))
+
+    # Roots first; the other roots hang from the first by an empty separator. Cliques that are equally deep and have
+    # tables of one shape stand side by side, for passes that take them together.
+    def place(v: int) -> tuple[int, int, int]:
+        above = up[v]
+        return (
+            _depth(v, up),
+            run.cells_of(cliques[v]),
+            1 if above is None else run.cells_of(cliques[v] & cliques[above]),
+        )
+
+    kept = sorted(up, key=place)
     first = kept[0]
     index = {v: i for i, v in enumerate(kept)}
     names = domain.names

@@ -197,7 +197,7 @@ class Measurement:
         )
         return f"Measurement({self.label!r}, {counted(self.counts.size, 'cell')}, {what}, {self.origin})"
 
-    def to_frame(self, backend: str = "pandas", *, level: float = 0.9) -> Any:
+    def to_frame(self, backend: str | None = None, *, level: float = 0.9) -> Any:
         """One row for each cell, as pandas, polars or pyarrow: its labels, its ``value`` and an interval around it.
 
         ``lower`` and ``upper`` are the ends of :meth:`interval` at this level. Sums that are no contingency table have
@@ -308,7 +308,7 @@ class Measurements(tuple[Measurement, ...]):
         stated = self.release.get("origin", "release")
         return stated == "release" and all(m.origin in ("release", "public") for m in self)
 
-    def to_frame(self, backend: str = "pandas", *, level: float = 0.9) -> Any:
+    def to_frame(self, backend: str | None = None, *, level: float = 0.9) -> Any:
         """All tables below one another, as pandas, polars or pyarrow: ``table`` says which one a row is of.
 
         A column that is not in a table is absent (None) there. See :meth:`Measurement.to_frame` for the rest.
@@ -405,7 +405,7 @@ class Measurements(tuple[Measurement, ...]):
                     clique=None if entry["clique"] is None else tuple(entry["clique"]),
                     grid=Fraction(entry["grid"]),
                     origin=entry["origin"],
-                    cost=entry["cost"],
+                    cost=dict(entry["cost"]),
                     proportions=entry.get("proportions", False) is True,
                     about=dict(entry.get("about", {})),
                 )

@@ -40,6 +40,7 @@ FAMILIES = {
     STRUCTURE: "a graph alone: which columns interact; see `discreet structure`",
 }
 GIVEN = ("graph", "cliques")  # the structure, which is no option among others
+SAID = ("workload", "target")  # options that have a word of their own wherever options are given
 _MACHINE = ("memory_limit",)  # what a machine can bear is no part of what was done
 
 
@@ -129,11 +130,11 @@ class Earlier:
     family: str
     methods: Mapping[str, str]
     implies: Mapping[str, Any] = field(default_factory=dict)
-    renamed: Mapping[str, str] = field(default_factory=dict)  # names of options, and words that were their values
+    renamed: Mapping[str, str] = field(default_factory=dict)  # words that were values of options
 
 
 _SPINS = {"moments": "moments", "frank_wolfe": "frank_wolfe", "maximal_monomials": "maximal_monomials"}
-_PAIRS = {"max_edges": "max_terms", "all pairs": "all", "selected pairs": "selected"}
+_PAIRS = {"all pairs": "all", "selected pairs": "selected"}
 EARLIER = {
     "ising": Earlier("spin", _SPINS, {"order": 2}, _PAIRS),
     "binary": Earlier("spin", _SPINS, {"order": 3}),
@@ -147,6 +148,5 @@ def of_today(family: str, method: str | None, options: Mapping[str, Any]) -> tup
     if old is None:
         return family, method, dict(options)
     method = next(iter(old.methods.values())) if method is None else old.methods.get(method, method)
-    words = old.renamed
-    said = {words.get(k, k): words.get(v, v) if isinstance(v, str) else v for k, v in options.items()}
+    said = {k: old.renamed.get(v, v) if isinstance(v, str) else v for k, v in options.items()}
     return old.family, method, {**old.implies, **said}

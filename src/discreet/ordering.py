@@ -193,3 +193,22 @@ def best_elimination(
             break
     assert best is not None
     return best
+
+
+def shallow_order(domain: Domain, cliques: Iterable[Iterable[str]], largest: int) -> tuple[str, ...]:
+    """An order of all columns that makes a shallow tree, of cliques with ``largest`` cells or little more: columns that
+    are not joined are eliminated together, in some log p rounds. Of a chain, every second column goes in each round."""
+    run = Elimination(adjacency(domain, cliques), domain.shape, (1 << len(domain)) - 1)
+    most = math.log2(largest) + math.log2(max(domain.shape))
+    while run.allowed:
+        ranked = sorted((run.weight(v), v) for v in bits(run.allowed))
+        blocked, chosen = 0, list[int]()
+        for weight, v in ranked:
+            if chosen and weight > most:
+                break
+            if not blocked >> v & 1:
+                chosen.append(v)
+                blocked |= run.adjacent[v]
+        for v in chosen:
+            run.remove(v)
+    return tuple(domain.names[v] for v in run.order)

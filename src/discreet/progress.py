@@ -1,7 +1,8 @@
 """Progress of long work. Silent unless somebody listens: the command line does, a library does not print.
 
-``with listening(callback): …`` calls ``callback(label, done, total)``; work is wrapped in :func:`track`. What is
-reported must be public: sizes of models and draws, never the number of records.
+``with listening(callback): …`` calls ``callback(label, done, total)``; work is wrapped in :func:`track`. The steps of a
+procedure say how much of the budget is left, too. What is reported must be public: sizes of models and draws, what the
+account says, never the number of records.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 Listener = Callable[[str, int, int], None]
+StepListener = Callable[[str, int, int, float], None]
 _listener: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
 _remarks: ContextVar[Callable[[str], None] | None] = ContextVar("remarks", default=None)
+_of_steps: ContextVar[StepListener | None] = ContextVar("progress_of_steps", default=None)
 
 
 def nobody(label: str, done: int, total: int) -> None:
@@ -22,13 +25,28 @@ def nobody(label: str, done: int, total: int) -> None:
 
 
 @contextmanager
-def listening(callback: Listener) -> Iterator[None]:
-    """Report the progress of everything inside to ``callback``."""
-    token = _listener.set(callback)
+def listening(callback: Listener, steps: StepListener | None = None) -> Iterator[None]:
+    """Report the progress of everything inside to ``callback``; that of the steps of a procedure to
+    ``steps(name, done, total, part of the budget that is left)`` if there is one, and else in words to ``callback``."""
+    tokens = _listener.set(callback), _of_steps.set(steps)
     try:
         yield
     finally:
-        _listener.reset(token)
+        _listener.reset(tokens[0])
+        _of_steps.reset(tokens[1])
+
+
+def step_begins(name: str, done: int, total: int, left: Callable[[], float]) -> None:
+    """A step of a procedure begins, after ``done`` of ``total``; what is ``left`` is asked only if somebody listens."""
+    if (steps := _of_steps.get()) is not None:
+        steps(name, done, total, left())
+    elif (listener := _listener.get()) is not None and listener is not nobody:
+        listener(with_budget(name, left()), done, total)
+
+
+def with_budget(name: str, left: float) -> str:
+    """A step in words; what is left comes first, as names are long and lines are cut."""
+    return f"{100 * left:.0f} % of the budget left; {name}"
 
 
 @contextmanager

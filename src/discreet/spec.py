@@ -14,16 +14,18 @@ from typing import Any
 
 from .arguments import require_domain, shortened
 from .domain import Domain
-from .errors import InputError, did_you_mean
+from .errors import InputError, counted, did_you_mean
 from .learn.checks import check_curator, check_types, checked_public_size, checked_size
-from .learn.graph_files import Structure
+from .learn.fields.purpose import workload_of
+from .learn.graph_files import Structure, released_before
 from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
 from .learn.networks.search import SearchedNetwork
-from .learn.procedure import Procedure
+from .learn.procedure import Procedure, Whole
+from .learn.self_check import without_self_check
 from .learn.zeros import enforced, without_impossible
 from .measurement import Measurement, Measurements
-from .methods import EARLIER, FAMILIES, GIVEN, METHODS, STRUCTURE, Method, method_of, of_today
+from .methods import EARLIER, FAMILIES, GIVEN, METHODS, SAID, STRUCTURE, Method, method_of, of_today
 from .models.base import Model
 from .privacy.budget import Budget
 from .privacy.curator import Curator
@@ -41,8 +43,9 @@ class Spec:
     """What to learn: a family, a method and public options, all of it plain data and checked.
 
     ``Spec("network", "searched", {"max_parents": 1})``: ``options`` hold what the learner's class takes; a graph is a
-    mapping from each column to its parents, cliques are a list of lists. :func:`resolve` makes one of
-    whatever a person says::
+    mapping from each column to its parents, cliques are a list of lists. ``graph_release`` is what the graph cost if
+    it was released before: plan and card say so, because the two may add up. :func:`resolve` makes a spec of whatever
+    a person says::
 
         spec = resolve(domain, graph="smoke -> lung; smoke -> bronc")
         print(spec.prepare(domain, PrivacyUnit(), PureDP(1)))            # what would be spent on what
@@ -53,6 +56,7 @@ class Spec:
     family: str
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    graph_release: Budget | None = None
 
     def __post_init__(self) -> None:
         family, method, options = of_today(_word(self.family, "family"), _method_word(self.method), self.options)
@@ -94,8 +98,9 @@ class Spec:
         approximate_size: float | None = None,
     ) -> Procedure:
         """What will be asked and for how much, before a row is read: printed it is the plan, and it is what runs."""
-        size = public_size if public_size is not None else approximate_size
-        return replace(self.learner().prepare(domain, unit, budget, public_size, size), spec=self.to_dict())
+        made = self.learner().prepare(Whole(domain, unit, budget, public_size, approximate_size))
+        before = () if self.graph_release is None else (released_before(self.graph_release),)
+        return replace(made, notes=(*made.notes, *before), spec=self.to_dict())
 
     def for_a_model(self) -> Spec:
         """This spec, if it is of a model; who fits models has no use for a graph alone."""
@@ -115,7 +120,7 @@ class Spec:
                 f"{self.family}, {self.method} asks the rows step by step and cannot learn from sums alone"
             )
         whole = domain or measurements.domain
-        return _possible(self.learner().estimate(without_impossible(measurements, whole), whole))
+        return self._finished(self.learner().estimate(without_impossible(measurements, whole), whole))
 
     def learn(self, curator: Curator, public: Sequence[Measurement] = ()) -> Learned:
         """Ask the curator, with all that remains of its budget, and learn from the answers.
@@ -130,27 +135,42 @@ class Spec:
         """What follows from what the procedure released; post-processing. If the sums contradict the public totals,
         these are left out rather than all of it lost."""
         if not self.can_refit:
-            return Learned(_possible(self.learner().estimate(released, domain)), self)
+            return Learned(without_self_check(self._finished(self.learner().estimate(released, domain))), self)
         remark = ""
         if public:
             try:
                 both = released.plus(*public)
-                return Learned(self.estimate(both, domain), self, both)
+                return Learned(self._checked(both, domain), self, both)
             except InputError as error:
                 remark = f"the public totals were not used: {error}"
-        return Learned(self.estimate(released, domain), self, released, remark)
+        return Learned(self._checked(released, domain), self, released, remark)
+
+    def _checked(self, released: Measurements, domain: Domain) -> Any:
+        """The model, and on its card how far it is from the sums that it follows from."""
+        return self.learner().checked(self.estimate(released, domain), released)
+
+    def _finished(self, found: Any) -> Any:
+        """A model with zeros where no record can be, and a card that tells of a graph that was released before."""
+        if not isinstance(found, Model):
+            return found
+        model = enforced(found)
+        if self.graph_release is None:
+            return model
+        return model.with_card({**(model.card or {}), "graph_release": self.graph_release.to_dict()})
 
     def to_dict(self) -> dict[str, Any]:
-        return {"family": self.family, "method": self.method, "options": dict(self.options)}
+        before = {} if self.graph_release is None else {"graph_release": self.graph_release.to_dict()}
+        return {"family": self.family, "method": self.method, "options": dict(self.options), **before}
 
     @classmethod
     def from_dict(cls, entry: Any) -> Spec:
         """Read the form of :meth:`to_dict`, which may come from anywhere, also from earlier versions."""
-        if not isinstance(entry, dict) or set(entry) != {"family", "method", "options"}:
+        if not isinstance(entry, dict) or set(entry) - {"graph_release"} != {"family", "method", "options"}:
             raise InputError("a specification has a family, a method and options")
         if not isinstance(entry["options"], dict):
             raise InputError("the options of a specification are a table")
-        family, method, options = _word(entry["family"], "family"), _method_word(entry["method"]), entry["options"]
+        family, method = _word(entry["family"], "family"), _method_word(entry["method"])
+        options = {"max_edges" if key == "max_terms" else key: value for key, value in entry["options"].items()}
         for key, value in options.items():
             if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
                 raise InputError(f"the option {key[:60]!r} of a specification is larger than {_LARGEST_NUMBER:,}")
@@ -159,10 +179,12 @@ class Spec:
             family, today, options = of_today(family, method, options)
             known = method_of(family, str(today)).options
             return cls(family, str(today), {k: v for k, v in options.items() if k in known and k not in idle})
-        return cls(family, method, options)
+        before = entry.get("graph_release")
+        return cls(family, method, options, None if before is None else Budget.from_dict(before))
 
     def __str__(self) -> str:
-        shown = [f"{k}={v}" for k, v in self.options.items() if k not in GIVEN]
+        many = {k: counted(len(v), "set") for k, v in self.options.items() if k in SAID and isinstance(v, list)}
+        shown = [f"{k}={v}" for k, v in {**self.options, **many}.items() if k not in GIVEN]
         return f"{FAMILIES[self.family]}, {self.entry.summary}" + (f" ({', '.join(shown)})" if shown else "")
 
 
@@ -176,18 +198,9 @@ class Learned:
     measurements: Measurements | None = None
     remark: str = ""
 
-    @property
-    def again(self) -> Spec | None:
-        """The spec, if it makes the model from the noisy sums."""
-        return None if self.measurements is None else self.spec
-
 
 def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _possible(found: Any) -> Any:
-    return enforced(found) if isinstance(found, Model) else found
 
 
 def plain(value: Any) -> Any:
@@ -211,6 +224,8 @@ def resolve(
     method: str | None = None,
     graph: Graph | None = None,
     cliques: Any = None,
+    workload: Any = None,
+    target: str | None = None,
     options: Mapping[str, Any] | None = None,
     public_size: int | None = None,
     approximate_size: float | None = None,
@@ -229,6 +244,9 @@ def resolve(
     graph, cliques:
         What is publicly known about which columns interact; see :func:`discreet.learn.graph_input.structure_of` and
         :func:`~discreet.learn.graph_input.cliques_of` for the forms that are understood.
+    workload, target:
+        Which tables should be right, and a column that is to be predicted; see
+        :func:`discreet.learn.fields.purpose.workload_of` for the forms that are understood.
     options:
         Of the method: the fields of its class.
     public_size, approximate_size:
@@ -243,10 +261,10 @@ def resolve(
     method = None if method is None else _method_word(method)
     structure = _structure(domain, graph, cliques)
     if family is None:
-        if method is not None and structure is None:
-            having = [m.family for m in METHODS if m.name == method]
-            which = f": {' or '.join(map(repr, having))}" if having else ""
-            raise InputError(f"the method {method!r} needs a family, which says what it is a method of{which}")
+        having = [m.family for m in METHODS if m.name == method]
+        if having and structure is None:
+            which = " or ".join(map(repr, having))
+            raise InputError(f"the method {method!r} needs a family, which says what it is a method of: {which}")
         family = "network" if structure is not None and structure.is_directed else "field"
     family, method, said = of_today(_word(family, "family"), method, said)
     entry = method_of(family, method or _usual(family, structure, domain))
@@ -257,12 +275,17 @@ def resolve(
     elif entry.needs:
         way = "a graph, as in 'a -> b; b -> c'" if entry.needs == "graph" else "cliques, as in 'a,b; b,c', or a graph"
         raise InputError(f"{family}, {entry.name} needs a structure that is publicly known: give {way}")
+    if workload is not None:
+        said["workload"] = workload_of(workload, domain)
+    if target is not None:
+        domain.index(_word(target, "target"))
+        said["target"] = target
     if entry.learner is SearchedNetwork:
         said.setdefault("max_parents", 2 if len(domain) <= _FEW_COLUMNS else 1)
     guess_helps = not entry.needs and "approximate_size" in entry.options  # it saves buying a noisy count
     if guess_helps and approximate_size is not None and public_size is None:
         said.setdefault("approximate_size", int(approximate_size))
-    return Spec(family, entry.name, said)
+    return Spec(family, entry.name, said, None if structure is None else structure.released)
 
 
 def _usual(family: str, structure: Structure | None, domain: Domain) -> str:
@@ -299,7 +322,7 @@ def _said(options: Any) -> dict[str, Any]:
         return {}
     if not isinstance(options, Mapping) or not all(isinstance(key, str) for key in options):
         raise InputError(f"options are a table of names and values, as in max_parents = 1; got {shortened(options)}")
-    given = next((key for key in options if key in GIVEN), None)
+    given = next((key for key in options if key in (*GIVEN, *SAID)), None)
     if given is not None:
         raise InputError(f"{given} is no option of a method: give it as {given} itself")
     return {key.replace("-", "_"): value for key, value in options.items()}

@@ -124,3 +124,21 @@ def test_the_digits_that_the_noise_leaves_are_shown(fitted, discreet):
         p, half = re.search(r"= ([\d.]+) ± ([\d.]+) ", out).groups()
         assert float(half) > 0 and len(p) == len(half) >= 2 + fewest, out
         assert 1 <= len(half.replace(".", "").lstrip("0")) <= 2, "two digits of the noise at most"
+
+
+@pytest.mark.parametrize("width", [None, 0.2])
+def test_a_model_that_misses_its_own_tables_says_so(desk, discreet, width):
+    """Two columns that are always equal, and a width under which no model can say so."""
+    (desk / "equal.csv").write_text("a,b\n" + "yes,yes\nno,no\n" * 1000)
+    (desk / "equal.toml").write_text('[columns.a]\nlevels = ["yes", "no"]\n[columns.b]\nlevels = ["yes", "no"]\n')
+    options = [] if width is None else ["--option", f"width={width}"]
+    common = ["--schema", "equal.toml", "--epsilon", "1", "--family", "spin", "--ledger", "ledger.db"]
+    fit = discreet("fit", "equal.csv", *common, *options, "-o", "equal.zip")
+    assert fit.code == 0, fit.err
+    shown, asked = discreet("show", "equal.zip"), discreet("query", "equal.zip", "P(a | b=yes)", "--draws", "5")
+    if width is None:
+        assert "as close to its own noisy tables as noise allows" in fit.out and "misses its" not in asked.text
+        return
+    said = "the model misses its own tables, means and "
+    assert "Beware: " + said in fit.out and "Beware: " + said in shown.out
+    assert "beware: " + said in asked.out and "± covers the noise and not this" in asked.out

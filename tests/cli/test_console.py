@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+from discreet import ZCDP, ApproxDP, PureDP
 from discreet.cli import console
-from discreet.progress import track
+from discreet.privacy.budget import part_of
+from discreet.progress import listening, track
 
 
 class Terminal(io.StringIO):
@@ -38,3 +40,44 @@ def test_progress_is_silent_without_a_terminal(monkeypatch):
     with console.progress():
         work(5)
     assert stream.getvalue() == ""
+
+
+def spend_it(budget):
+    from discreet import Curator, PrivacyUnit, encode, networks, resolve
+
+    network = networks.load("asia")
+    table = encode(network.sample(300, random_state=1).to_pandas(), network.domain)
+    procedure = resolve(network.domain).prepare(network.domain, PrivacyUnit(), budget)
+    procedure.run(Curator(table, PrivacyUnit(), budget))
+    return procedure
+
+
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6")], ids=str)
+def test_steps_say_how_much_of_the_budget_is_left(budget):
+    heard, words = [], []
+    with listening(lambda label, done, total: None, lambda *step: heard.append(step)):
+        procedure = spend_it(budget)
+    names = [step.name for step in procedure.steps]
+    assert [name for name, *_ in heard[:-1]] == names and heard[-1][1] == len(names)
+    assert [done for _, done, _, _ in heard] == list(range(len(names) + 1))
+    spent = 0.0
+    for (*_, left), step in zip(heard, procedure.steps, strict=False):
+        least = 1 - spent  # selections that were not needed give back what they would have cost
+        assert least - 1e-6 <= left <= least + 0.17
+        spent += float(part_of(step.share, budget))
+    with listening(lambda label, done, total: words.append(label)):
+        spend_it(budget)
+    assert f"100 % of the budget left; {names[0]}" in words
+
+
+@pytest.mark.parametrize("kind", ["xterm", "dumb"])
+def test_steps_on_a_terminal(monkeypatch, kind):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setattr(console, "_PATIENCE_SECONDS", 0.0)
+    with console.progress():
+        spend_it(ApproxDP(1, "1e-6"))
+    said = terminal.getvalue()
+    assert "of the budget left" in said
+    assert ("3 of 7: 90 % of the budget left; tables of a spanning tree\n" in said) == (kind == "dumb")

@@ -210,3 +210,17 @@ def test_columns_called_as_ours_are_kept_apart_in_a_spreadsheet(desk, discreet):
     with open("t.csv", encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.reader(stream))
     assert rows[0] == ["table", "count", "(count)", "lower", "upper"] and rows[2][1] == "a,b"
+
+
+def test_what_must_not_be_published_does_not_pass(desk, discreet):
+    """A draft's levels come from private rows: tables and a model with them say so, and verify fails."""
+    (desk / "peeked.csv").write_text("a,b\n" + "yes,no\nno,no\nno,yes\n" * 20)
+    assert discreet("schema", "draft", "peeked.csv", "-o", "peeked.toml").code == 0
+    spent = ["peeked.csv", "--schema", "peeked.toml", "--epsilon", "0.5", "--ledger", "ledger.db"]
+    for command, file in (
+        (["measure", *spent, "--table", "a"], "tables.zip"),
+        (["fit", *spent, "--graph", "a -> b"], "model.zip"),
+    ):
+        assert discreet(*command, "-o", file).code == 0
+        checked = discreet("verify", file)
+        assert checked.code == 7 and "it must not be published as it is" in checked.out

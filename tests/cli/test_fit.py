@@ -46,7 +46,7 @@ def test_a_schema_and_a_budget_are_enough(desk, discreet):
     assert_discreet(result.text)
     assert "No row has been read" in result.out and "Guarantee: ε = 1" in result.out
     release = Release.load(desk / "model.zip")
-    assert release.recipe.method == "adaptive" and release.model.domain.names == ("smoke", "age", "city")
+    assert release.spec.method == "adaptive" and release.model.domain.names == ("smoke", "age", "city")
     for canary in CANARIES:
         assert canary.encode() not in (desk / "model.zip").read_bytes()
 
@@ -60,7 +60,7 @@ def test_the_plan_reads_no_row_and_spends_nothing(desk, discreet):
     del before["data.csv"]
     assert contents(desk) == before
     as_json = json.loads(discreet("plan", "--schema", "schema.toml", "--rho", "0.1", "--json").out)
-    assert as_json["recipe"]["method"] == "adaptive" and as_json["seconds"] >= 0
+    assert as_json["spec"]["method"] == "adaptive" and as_json["seconds"] >= 0
     sized = discreet(
         "plan", "--schema", "schema.toml", "--epsilon", "1", "--graph", ARROWS, "--approximate-size", "1000"
     )
@@ -96,7 +96,7 @@ def test_every_way_to_fit(name, desk, discreet):
     release = Release.load(desk / "model.zip")
     kind = MarkovRandomField if name.startswith("field") else object if name == "pairwise" else BayesianNetwork
     assert isinstance(release.model, kind)
-    if release.again is not None:
+    if release.measurements is not None:
         assert release.refit_agrees()
     for command in (["verify", "model.zip"], ["show", "model.zip", "--card", "card.yaml"], ["report", "model.zip"]):
         done = discreet(*command)
@@ -186,7 +186,7 @@ def test_json(desk, discreet):
     result = discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city", "--json")
     document = json.loads(result.out)
     assert document["file"] == "model.zip" and document["edges"] == [["smoke", "city"]]
-    assert document["recipe"]["method"] == "optimal" and document["has_intervals"] is True
+    assert document["spec"]["method"] == "optimal" and document["has_intervals"] is True
     assert "counts" not in document
 
 
@@ -224,7 +224,7 @@ def test_a_run_file_says_it_all(desk, discreet):
     result = discreet("fit", "--run", "run.toml", "-o", "model.zip", "--card", "card.yaml")
     assert result.code == 0, result.err
     release = Release.load(desk / "model.zip")
-    assert release.recipe.options["fit_steps"] == 2
+    assert release.spec.options["fit_steps"] == 2
     assert dict(release.run)["epsilon"] == "1" and dict(release.run)["purpose"] == "monthly"
     assert "data.csv" not in json.dumps(dict(release.run)), "where files lie is not published"
     assert spent(desk) == 1
@@ -247,7 +247,7 @@ def test_the_line_overrides_the_file_but_for_the_budget(desk, discreet):
     )
     assert result.code == 0, result.err
     release = Release.load(desk / "model.zip")
-    assert release.model.edges == (("smoke", "age"),) and release.recipe.options["fit_steps"] == 1
+    assert release.model.edges == (("smoke", "age"),) and release.spec.options["fit_steps"] == 1
     for words in (["--epsilon", "2"], ["--rho", "0.1"], ["--epsilon", "1", "--delta", "1e-6", "--rho", "1"]):
         refused = discreet("fit", "--run", "run.toml", "-o", "x.zip", *words)
         assert refused.code == 2 and "given twice" in refused.err
@@ -339,7 +339,7 @@ def test_show_and_verify_say_what_it_is(model, discreet):
     assert "a Bayesian network of 3 columns and 2 edges" in shown.out and "smoke → city" in shown.out
     assert "noisy tables" in shown.out
     document = json.loads(discreet("show", "model.zip", "--json").out)
-    assert document["recipe"]["family"] == "network" and document["has_intervals"] is True
+    assert document["spec"]["family"] == "network" and document["has_intervals"] is True
     verified = discreet("verify", "model.zip")
     assert verified.code == 0 and "follows from the noisy tables" in verified.out
     assert json.loads(discreet("verify", "model.zip", "--json").out)["verified"] is True
@@ -359,8 +359,8 @@ TAMPERED = {
     ),
     "where the rows lie": (lambda h, a: h["release"]["run"].update(data="/home/x/rows.csv"), "private files lie", 1),
     "an exact model": (lambda h, a: h["card"].update(origin="exact"), "no privacy guarantee", 7),
-    "a recipe for something else": (
-        lambda h, a: h["release"].update(again={"family": "ising", "method": "moments", "options": {}}), "", 1,
+    "a specification of something else": (
+        lambda h, a: h["release"].update(spec={"family": "ising", "method": "moments", "options": {}}), "", 1,
     ),
 }  # fmt: skip
 

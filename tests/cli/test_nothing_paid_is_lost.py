@@ -253,9 +253,12 @@ def test_a_failure_between_two_answers_keeps_the_first(desk, discreet, monkeypat
     monkeypatch.setattr(Curator, "measure", only_once)
     words = [*FIT[:6], "--family", "field", "--ledger", "ledger.db", "-o", "m.zip"]
     result = discreet(*words)
-    assert result.code == 9 and rescued(desk).name in result.err
-    assert f"{spent(desk)} counts as spent" in result.err  # what was not used went back
-    assert spent(desk) != ALL and len(Measurements.load(rescued(desk))) > 0
+    assert result.code == 9 and f"{spent(desk)} counts as spent" in result.err  # what was not used went back
+    assert spent(desk) != ALL
+    if list(desk.glob("*.rescued-*")):  # the first answer had columns
+        assert rescued(desk).name in result.err and len(Measurements.load(rescued(desk))) > 0
+    else:
+        assert "printed as JSON" in result.err and '"tables": [' in result.out
 
 
 @pytest.mark.parametrize("budget", [["--epsilon", "1"], ["--rho", "0.1"], ["--epsilon", "1", "--delta", "1e-6"]])

@@ -7,7 +7,7 @@ import json
 import pytest
 from command_desk import CANARIES, assert_discreet, contents
 
-from discreet import open_table
+from discreet import Curator, PrivacyUnit, Release, Spec, open_table, resolve
 from discreet.errors import FileFormatError, InputError
 from discreet.learn.graph_files import read_graph
 from discreet.learn.structure.learner import StructureLearner
@@ -67,6 +67,22 @@ def test_a_graph_is_released_paid_for_and_used(survey, discreet):
     assert used.code == 0, used.err
     assert json.loads(used.out)["edges"] == EDGES and spent(survey) == 2
     assert any("learned in another release (ε = 1, δ = 1e-06" in line for line in json.loads(used.out)["statement"])
+    planned = discreet("plan", "--schema", "two.toml", *STABLE, "--graph", "graph.json")
+    assert "learned in another release (ε = 1, δ = 1e-06" in planned.out.replace("\n", " ")
+
+
+def test_in_python_too_a_graph_that_was_released_before_is_said_to_be(survey, discreet):
+    result = discreet(*ASK, *STABLE, "--min-weight", "0.5", "-o", "graph.json")
+    assert result.code == 0, result.err
+    domain, budget = load_schema(survey / "two.toml"), ApproxDP(1, "1e-6")
+    spec = resolve(domain, graph=survey / "graph.json")
+    assert spec.graph_release == budget and Spec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    assert "learned in another release (ε = 1, δ = 1e-06" in str(spec.prepare(domain, PrivacyUnit(), budget))
+    Release.of(spec.learn(Curator(open_table("rows.csv", domain), budget=budget))).save("model.zip")
+    back = Release.load("model.zip")
+    assert back.card["graph_release"] == back.refit().card["graph_release"] == budget.to_dict()
+    drawn = resolve(domain, graph="a -- b")
+    assert drawn.graph_release is None and "graph_release" not in drawn.to_dict()
     again = discreet(*ASK, *STABLE, "-o", "graph.json")
     assert again.code == 4 and "exists already" in again.err
 
@@ -100,7 +116,7 @@ def test_every_method_is_reached_planned_paid_and_recorded(name, survey, discree
     """Steps of the plan = steps on the card = steps in the ledger, for every method and way to vote."""
     words = [*STABLE, "--method", name.split(",")[0], *METHODS[name], "--json"]
     planned = json.loads(discreet(*ASK, *words, "--plan").out)
-    assert planned["recipe"]["family"] == "structure"
+    assert planned["spec"]["family"] == "structure"
     done = discreet(*ASK, *words, "--ledger", "approx.db", "-o", "graph.json")
     assert done.code == 0, done.err
     found = json.loads(done.out)

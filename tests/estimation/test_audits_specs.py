@@ -40,7 +40,7 @@ def release(curator: Curator, spec: Spec) -> Any:
     """All that goes into a release file: model, card, sums and specification; with a public total besides."""
     learned = spec.learn(curator, [Measurement.public(curator.domain, ["a"], [2, 2])])
     sums = learned.measurements
-    return learned.model, learned.again, [] if sums is None else [m.counts for m in sums], sums and sums.release
+    return learned.model, learned.spec, [] if sums is None else [m.counts for m in sums], sums and sums.release
 
 
 @pytest.mark.parametrize("unit", UNITS)

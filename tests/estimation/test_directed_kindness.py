@@ -174,7 +174,7 @@ def test_fit_is_estimate_after_measure(learner, tmp_path: Path) -> None:
     assert all(np.array_equal(model.tables[n], again.tables[n]) for n in DOMAIN)
     fitted = learner.fit(Curator(table_of(NETWORK, 300, 0), budget=PureDP(1)))
     assert fitted.card is not None and model.card is not None
-    assert set(fitted.card) - {"caution"} == set(model.card) - {"caution"}
+    assert set(fitted.card) - {"caution"} == {*model.card, "misfit"} - {"caution"}, "fit checks itself besides"
 
 
 def test_only_a_search_can_be_estimated_as_one() -> None:
@@ -307,7 +307,9 @@ def test_the_noisy_count_of_a_search_takes_part_in_the_estimate() -> None:
 
 def test_plans_count_in_good_english() -> None:
     domain = Domain.of({"a": 2, "b": 2})
-    assert str(OptimalNetwork({"b": ("a",)}).plan(domain, ROW, PureDP(1))).startswith("optimal: 1 table, 4 cells")
+    plan = OptimalNetwork({"b": ("a",)}).plan(domain, ROW, PureDP(1))
+    assert str(plan).startswith("optimal: 1 step, 1 table, 4 cells; ")
+    assert str(SearchedNetwork().plan(domain, ROW, PureDP(1))).startswith("searched: 3 steps, 1 table, 1 cell; ")
     assert "1 family lies" in str(OptimalNetwork({"b": ("a",)}).plan(domain, ROW, PureDP(1)))
     assert "1 private selection shares" in str(SearchedNetwork().plan(domain, ROW, PureDP(1)))
     large = Domain.of({"a": 1000, "b": 1000})
@@ -444,7 +446,7 @@ def test_amplification_of_stage_one_by_enumeration() -> None:
 
 def _first_stage(learner: TwoStageNetwork, domain: Domain, budget: PureDP) -> Procedure:
     """The procedure cut off after stage I, with what that measures kept: it is not when both run."""
-    procedure = learner.prepare(domain, ROW, budget)
+    procedure = learner.plan(domain, ROW, budget)
     return replace(procedure, steps=(replace(procedure.steps[0], kept=True),))
 
 

@@ -93,7 +93,7 @@ def test_intervals_cover_what_exact_sums_would_give():
     """90 % intervals for couplings that are there, over twelve releases: 84 answers, mostly independent."""
     model = generators.ising(8, generators.chain(8), weight=0.5)
     table = sampled(model, 20_000, 3)
-    learner = SpinField(strategy="one shot", max_terms=7)
+    learner = SpinField(strategy="one shot", max_edges=7)
     target = learner.fit(ExactCurator(table))
     i, j = np.nonzero(np.triu(model.A))
     intervals = []

@@ -138,7 +138,7 @@ def test_private_fit(variant, relation):
 
 def test_structure_by_an_edge_bound():
     model = generators.ising(8, generators.matching(8), weight=0.6)
-    learner = SpinRegressions(width=1.0, max_terms=4)
+    learner = SpinRegressions(width=1.0, max_edges=4)
     found = learner.fit(Curator(sampled(model, 20_000, 2), None, ZCDP(0.5)))
     assert found.edges == model.edges
 

@@ -198,8 +198,8 @@ def test_refusals():
         SpinField(3, strategy="selected")
     with pytest.raises(InputError, match="width"):
         SpinField(width=0)
-    with pytest.raises(InputError, match="max_terms"):
-        SpinField(max_terms=-1)
+    with pytest.raises(InputError, match="max_edges"):
+        SpinField(max_edges=-1)
     domain = Domain.of({"a": 2, "b": 3})
     with pytest.raises(InputError, match="'b' has 3"):
         SpinField().fit(Curator(table_of(np.zeros((3, 2), dtype=int), domain), None, ZCDP(0.1)))
@@ -214,7 +214,7 @@ NINE = Domain.of({f"x{i}": 2 for i in range(9)})
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
 def test_audit(unit, budget):
-    learner = SpinField(width=2.0, max_terms=2)
+    learner = SpinField(width=2.0, max_edges=2)
     assert not failures(audit_replay(learner.fit, THREE, UNITS[unit], BUDGETS[budget], count=40))
 
 

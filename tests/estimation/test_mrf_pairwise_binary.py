@@ -199,7 +199,7 @@ def test_binary_accuracy(relation):
 def test_binary_frank_wolfe():
     model = generators.binary(8, [(0, 1, 2), (3, 4, 5), (6, 7)], weight=0.5, random_state=1)
     curator = Curator(sampled(model, 20_000, 1), None, ZCDP(0.5))
-    found = SpinRegressions(3, width=1.0, max_terms=3).fit(curator)
+    found = SpinRegressions(3, width=1.0, max_edges=3).fit(curator)
     assert {I for I in found.coefficients if len(I) > 1} == set(model.coefficients)
     assert binary_error(found, model) < 0.25
 
@@ -208,7 +208,7 @@ def test_binary_frank_wolfe():
 def test_binary_bounds_and_refusals():
     model = generators.binary(6, [(0, 1, 2), (3, 4)], weight=0.5, random_state=1)
     table = sampled(model, 5000, 1)
-    found = SpinField(3, max_terms=2).fit(Curator(table, None, ZCDP(0.1)))
+    found = SpinField(3, max_edges=2).fit(Curator(table, None, ZCDP(0.1)))
     assert {I for I in found.coefficients if len(I) > 1} == set(model.coefficients)
     with pytest.raises(InputError, match="order"):
         SpinField(0)

@@ -162,7 +162,7 @@ def test_the_number_of_selections_is_shown_where_it_is_known():
     unit, workload = PrivacyUnit(), WORKLOADS["parities"]
     assert "20 to 200 selections" in str(PerturbedLeader(workload).plan(BINARY, unit, ZCDP(0.5)))
     public = PerturbedLeader(workload)
-    procedure = public.prepare(BINARY, unit, ZCDP(0.5), public_size=300)
+    procedure = public.plan(BINARY, unit, ZCDP(0.5), public_size=300)
     curator = Curator(table_of(np.zeros((300, 3), dtype=int), BINARY), None, ZCDP(0.5), public_size=300)
     rounds = public.fit(curator).facts["rounds"]
     assert procedure.steps[-1].name == f"{rounds} selections of a query" and len(curator.steps) == rounds
@@ -182,7 +182,7 @@ def test_a_run_that_was_written_down_is_not_asked_again(method, tmp_path):
     found = []
     for gateway in (SecureGateway(), NoDraws()):
         curator = Curator(rows, None, ZCDP(0.1), gateway=gateway)
-        run = learner.prepare(BINARY, curator.unit, ZCDP(0.1)).run(curator, Transcript(tmp_path / "answers"))
+        run = learner.plan(BINARY, curator.unit, ZCDP(0.1)).run(curator, Transcript(tmp_path / "answers"))
         found.append(learner.estimate(run).answers)
     assert np.array_equal(*found)
 

@@ -352,7 +352,7 @@ def test_a_run_that_was_written_down_is_not_asked_again(name, tmp_path):
     found = []
     for gateway in (SecureGateway(), NoDraws()):
         curator = Curator(table, None, budget, gateway=gateway)
-        run = learner.prepare(domain, curator.unit, budget).run(curator, Transcript(tmp_path / "answers"))
+        run = learner.plan(domain, curator.unit, budget).run(curator, Transcript(tmp_path / "answers"))
         found.append(learner.estimate(run, domain))
     assert found[0] == found[1]
 

@@ -115,7 +115,7 @@ def test_noisy_gradients_determine_the_model_and_are_what_is_paid_for(truth: Mar
     curator = Curator(table_of(truth, 500, 1), budget=ApproxDP(2, 1e-5))
     measured = learner.measure(curator)
     assert [m.noise.kind for m in measured] == ["gaussian"] * 5
-    (step,) = learner.prepare(truth.domain, PrivacyUnit(), curator.budget).steps
+    (step,) = learner.plan(truth.domain, PrivacyUnit(), curator.budget).steps
     assert [s["step"] for s in curator.steps] == [step.name] and curator.remaining is None
     model = learner.estimate(measured, truth.domain)
     measured.save(tmp_path / "gradients.zip")

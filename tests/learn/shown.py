@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from discreet.learn import procedure as procedures
-from discreet.learn.planned import table_text
 from discreet.learn.procedure import Procedure, Step
 from discreet.privacy.account import Account
 from discreet.privacy.budget import Budget, part_of
@@ -116,11 +115,19 @@ def differences(procedure: Procedure, seen: Seen, ledger: Ledger, card: Any) -> 
 
 
 def _printed(procedure: Procedure) -> list[str]:
-    """Every row of every step stands in the text, and steps and rows in the plan as plain data."""
-    lines, shown = str(procedure).splitlines(), procedure.to_dict()["steps"]
-    rows = [row for step in procedure.steps for row in step.rows]
-    wanted = table_text(rows, procedure.approximate_size).splitlines()[1:]
-    out = [f"printed: the plan has no line {line!r}" for line in wanted if line not in lines]
+    """Every step, with its share, and every row of it stands in the text, and both in the plan as plain data."""
+    lines, shown = iter(str(procedure).splitlines()), procedure.to_dict()["steps"]
+    out = []
+    for step in procedure.steps:
+        name, percent = step.name, f"{100 * float(part_of(step.share, procedure.budget)):.3g} %"
+        if not any(line.startswith(f"{name}  ") and percent in line for line in lines):
+            out.append(f"printed: the plan has no line for {name!r} with {percent}, or in another order")
+        own = [row for row in step.rows if row.label != name]
+        out += [
+            f"printed: the plan has no line for {row.label!r} under {name!r}"
+            for row in own
+            if not any(line.startswith(f"  {row.label}  ") and row.how in line for line in lines)
+        ]
     if [s["name"] for s in shown] != [s.name for s in procedure.steps]:
         out.append("printed: other steps than are run")
     for step, plain in zip(procedure.steps, shown, strict=True):

@@ -13,6 +13,7 @@ from discreet.errors import DiscreetError
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.growth import Prices, Tree, batch, spanning_tree
 from discreet.learn.fields.mirror import mirror_fit
+from discreet.learn.fields.purpose import Purpose
 from discreet.learn.tables import Tables
 from discreet.privacy.claims import contradictions
 from discreet.privacy.curator import ExactCurator
@@ -147,8 +148,8 @@ def test_it_finds_what_there_is(budget, most):
 class Independent(AdaptiveField):
     """All of the budget for single columns."""
 
-    def prepare(self, domain, unit, budget, public_size=None, approximate_size=None):
-        return Tables([(name,) for name in domain.names], "auto", None).prepare(domain, unit, budget)
+    def prepare(self, whole):
+        return Tables([(name,) for name in whole.domain.names], "auto", None).prepare(whole)
 
 
 @pytest.mark.chance
@@ -179,7 +180,7 @@ def test_odd_domains(budget):
 
 def test_exact_tables_are_fitted_exactly():
     network = networks.load("asia")
-    rows = rows_of(network, 2000)
+    rows = rows_of(network, 20_000)  # enough to ask for more than a few tables
     model = AdaptiveField().fit(ExactCurator(encode(rows, network.domain)))
     assert mean_distance(model, rows) < 0.01
     assert model.card["origin"] == "exact"
@@ -199,10 +200,10 @@ def test_prices_are_what_the_noise_costs(budget):
     """The expected error that a price names is that of the noise which the request then gets."""
     domain = Domain.of({"a": 4, "b": 50, "c": 9})
     for unit in (PrivacyUnit(), PrivacyUnit("person", max_rows=3)):
-        prices = Prices(domain, unit, budget)
+        prices = Prices(domain, unit, budget, Purpose(domain))
         cliques = [("a", "b"), ("b", "c"), ("c",)]
         request = prices.request(cliques)
-        planned = Tables(cliques, request.noise, request.weights).prepare(domain, unit, budget).tables
+        planned = Tables(cliques, request.noise, request.weights).plan(domain, unit, budget).tables
         error = sum(prices.weight(c) * t.expected_error for c, t in zip(cliques, planned, strict=True))
         cost = prices.cost(sum(prices.part(c) for c in cliques))
         # (ε, δ) is priced by way of zCDP here and drawn as one Gaussian, with some 7 % less noise.
@@ -211,7 +212,7 @@ def test_prices_are_what_the_noise_costs(budget):
 
 def test_the_rules_of_growth():
     domain = Domain.of({"a": 2, "b": 2, "c": 2, "d": 40})
-    prices = Prices(domain, PrivacyUnit(), ZCDP("0.5"))
+    prices = Prices(domain, PrivacyUnit(), ZCDP("0.5"), Purpose(domain))
     told = {("a", "b"): 900.0, ("b", "c"): 800.0, ("a", "c"): 700.0, ("a", "d"): 1.0}
     assert spanning_tree(prices, told) == [("a", "b"), ("b", "c")]  # no loop, and what noise outweighs is left out
     tree = Tree(domain, [(n,) for n in domain.names], 100)
@@ -244,7 +245,7 @@ def test_a_stopped_run_comes_to_the_same_model(tmp_path):
     network = networks.load("asia")
     table = encode(rows_of(network, 500), network.domain)
     learner, budget = AdaptiveField(), ApproxDP(1, "1e-6")
-    run = partial(learner.prepare(network.domain, PrivacyUnit(), budget).run)
+    run = partial(learner.plan(network.domain, PrivacyUnit(), budget).run)
     first = run(Curator(table, PrivacyUnit(), budget), Transcript(tmp_path / "answers"))
     again = run(Curator(table, PrivacyUnit(), budget), Transcript(tmp_path / "answers"))
     assert first.found == again.found

@@ -103,9 +103,10 @@ def refuses(name: str, budget: Budget, unit: PrivacyUnit) -> bool:
 def watched(learner: Any, rows: Any, budget: Budget, unit: PrivacyUnit, size: int | None) -> Any:
     """Prepare, run, estimate: the procedure, what was seen, the ledger, and what came out; None for a refusal."""
     ledger = Ledger.in_memory(budget)
+    planned = learner.prepare if isinstance(learner, Spec) else learner.plan
     with watching() as seen:
         try:
-            procedure = learner.prepare(rows.domain, unit, budget, size)
+            procedure = planned(rows.domain, unit, budget, public_size=size)
         except DiscreetError:
             with (
                 pytest.raises(DiscreetError),
@@ -203,15 +204,8 @@ class Planted(Learner[Measurements]):
 
     fault: str = ""
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        whole = Whole(domain, unit, budget)
+    def prepare(self, whole: Whole) -> Procedure:
+        domain, budget = whole.domain, whole.budget
         half, rest = budget.split([1, 1])
         first = whole.measure("a", Measure(half, Marginals(domain, ["a"])))
         second = whole.later("b", rest, lambda released: _asks(Measure(rest, Marginals(domain, ["b"]))), "laplace")

@@ -48,7 +48,7 @@ class Counting(SecureGateway):
 
 def run(learner, budget, ledger, path, gateway):
     curator = Curator(ROWS, PrivacyUnit(), budget, ledger, gateway=gateway)
-    procedure = learner.prepare(ASIA.domain, curator.unit, budget)
+    procedure = learner.plan(ASIA.domain, curator.unit, budget)
     with curator:  # a stopped run gives nothing back, however the curator is left
         return procedure.run(curator, Transcript(path))
 
@@ -224,7 +224,7 @@ def test_a_curator_answers_to_the_run_alone(tmp_path):
     query = Marginals(ASIA.domain, ["smoke"])
     curator = Curator(ROWS, PrivacyUnit(), PureDP(1))
     curator.measure(query, half)
-    procedure = SearchedNetwork().prepare(ASIA.domain, curator.unit, rest)
+    procedure = SearchedNetwork().plan(ASIA.domain, curator.unit, rest)
     with pytest.raises(BudgetError, match="has answered already"):
         procedure.run(curator, Transcript(tmp_path / "answers"))
     assert not (tmp_path / "answers").exists()
@@ -240,11 +240,11 @@ def test_random_blocks_are_not_drawn_twice(tmp_path):
     learner = MaximalMonomials(2, min_weight=0.2, steps=2, halves=True)
     ledger = Ledger.in_memory(ZCDP(1))
     curator = Curator(rows, PrivacyUnit(), ZCDP(1), ledger)
-    procedure = learner.prepare(domain, curator.unit, ZCDP(1))
+    procedure = learner.plan(domain, curator.unit, ZCDP(1))
     with pytest.raises(InputError, match="cannot be stopped and taken up again"):
         procedure.run(curator, Transcript(tmp_path / "answers"))
     assert ledger.spent is None and not (tmp_path / "answers").exists()
-    whole = TwoStageNetwork(ASIA).prepare(ASIA.domain, PrivacyUnit(), PureDP(1))
+    whole = TwoStageNetwork(ASIA).plan(ASIA.domain, PrivacyUnit(), PureDP(1))
     assert not whole.not_resumable
     amplified = replace(whole.steps[0], share=ApproxDP("0.1", "1e-6"))
     assert replace(whole, whole=replace(whole.whole, budget=ApproxDP(1, "1e-5")), steps=(amplified,)).not_resumable
@@ -253,7 +253,7 @@ def test_random_blocks_are_not_drawn_twice(tmp_path):
 def test_seeded_answers_are_never_those_of_a_release(tmp_path):
     path, learner = tmp_path / "answers", SearchedNetwork()
     research = ResearchCurator(ROWS, PrivacyUnit(), PureDP(1), seed=1)
-    learner.prepare(ASIA.domain, research.unit, PureDP(1)).run(research, Transcript(path))
+    learner.plan(ASIA.domain, research.unit, PureDP(1)).run(research, Transcript(path))
     gateway = Counting()
     with pytest.raises(InputError, match="another run"):
         run(learner, PureDP(1), None, path, gateway)

@@ -15,7 +15,15 @@ from discreet.report.explore import Explorer
 
 @pytest.fixture
 def explorer(release) -> Iterator[Explorer]:
-    one = Explorer(release["model"])
+    yield from served(Explorer(release["model"]))
+
+
+@pytest.fixture
+def with_noise(release) -> Iterator[Explorer]:
+    yield from served(Explorer(release["model"], intervals=release["intervals"]))
+
+
+def served(one: Explorer) -> Iterator[Explorer]:
     thread = threading.Thread(target=one.serve, daemon=True)
     thread.start()
     yield one
@@ -36,7 +44,31 @@ def test_beliefs_are_the_models(explorer):
     model = explorer.model
     assert status == 200 and "xray" not in found["marginals"]
     assert found["marginals"]["lung"] == pytest.approx(model.marginal("lung", {"xray": "yes"}).probabilities.tolist())
-    assert found["probability"] == pytest.approx(model.probability({"xray": "yes"}))
+    assert found["probability"] == f"{100 * model.probability({'xray': 'yes'}):.1f} %"
+    assert call(explorer, "POST", "/noise", {"given": {}}, **{"X-Token": explorer.token}) == (200, {})
+
+
+def test_noise_is_that_of_the_intervals(with_noise, release):
+    given = {"xray": "yes"}
+    status, found = call(with_noise, "POST", "/noise", {"given": given}, **{"X-Token": with_noise.token})
+    expected = release["intervals"].marginal("lung", given)
+    assert status == 200 and "xray" not in found["noise"]
+    assert found["noise"]["lung"]["lower"] == pytest.approx(expected.lower.tolist())
+    assert found["noise"]["lung"]["upper"] == pytest.approx(expected.upper.tolist())
+    assert all("±" in text for text in found["noise"]["lung"]["texts"])
+    status, found = call(with_noise, "POST", "/ask", {"question": "P(lung)"}, **{"X-Token": with_noise.token})
+    assert "intervals for privacy noise" in found["text"]
+
+
+def test_a_later_click_goes_before_the_noise_of_an_older_one(with_noise, monkeypatch):
+    of = with_noise.intervals.of
+
+    def clicked_meanwhile(question):
+        with_noise.beliefs({"given": {}})
+        return of(question)
+
+    monkeypatch.setattr(type(with_noise.intervals), "of", lambda self, question: clicked_meanwhile(question))
+    assert with_noise.noise({"given": {}}) == {}
 
 
 def test_strangers_are_refused(explorer):
@@ -94,15 +126,64 @@ def test_clicking_moves_the_bars(explorer, browser):
     row("xray", "yes").click()
     wait.until(lambda b: b.find_element("tag name", "body").get_attribute("data-turn") == "2")
     assert shown("lung", "yes") == f"{100 * model.probability({'lung': 'yes'}, {'xray': 'yes'}):.1f} %"
-    assert shown("xray", "yes") == "100.0 %"
+    assert shown("xray", "yes") == "given"
     assert "given" in browser.find_element("css selector", '.node[data-column="xray"]').get_attribute("class")
     browser.find_element("id", "likely").click()
     wait.until(lambda b: "MAP(" in b.find_element("id", "answer").text)
-    field = browser.find_element("id", "ask")
-    field.clear()
-    field.send_keys("P(nobody)\n")
-    wait.until(lambda b: "nobody" in b.find_element("id", "problem").text)
     browser.find_element("id", "clear").click()
     wait.until(lambda b: shown("lung", "yes") == f"{100 * model.probability({'lung': 'yes'}):.1f} %")
     refused = [entry for entry in browser.get_log("browser") if "400" not in entry["message"]]
     assert refused == []
+
+
+def test_every_number_has_its_noise(with_noise, browser):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.set_window_size(1000, 1400)
+    browser.get(with_noise.address)
+    wait = WebDriverWait(browser, 10)
+    wait.until(lambda b: b.find_element("tag name", "body").get_attribute("data-noise") == "1")
+    numbers = [e.text for e in browser.find_elements("css selector", ".level .number")]
+    assert len(numbers) == 16 and all("±" in text for text in numbers)
+    whiskers = browser.find_elements("css selector", ".level .whisker")
+    assert all(w.is_displayed() and w.size["width"] > 0 for w in whiskers)
+    code = "return getComputedStyle(document.querySelector('.level > :first-child')).textOverflow"
+    assert browser.execute_script(code) == "ellipsis"
+    assert browser.execute_script("return getComputedStyle(document.body).fontFamily").startswith("system-ui")
+
+
+@pytest.mark.parametrize("size", [(1000, 800), (420, 700)], ids=str)
+def test_what_is_wrong_is_said_in_view_and_no_old_answer_stays(explorer, browser, size):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser.set_window_size(*size)
+    browser.get(explorer.address)
+    wait = WebDriverWait(browser, 10)
+    wait.until(lambda b: b.find_element("tag name", "body").get_attribute("data-turn") == "1")
+    answer = browser.find_element("id", "answer")
+
+    def ask(question: str) -> None:
+        field = browser.find_element("id", "ask")
+        field.clear()
+        field.send_keys(question + "\n")
+
+    def in_view(element) -> bool:
+        code = "const r = arguments[0].getBoundingClientRect(); return r.top >= 0 && r.bottom <= window.innerHeight"
+        return browser.execute_script(code, element)
+
+    ask("P(lung)")
+    wait.until(lambda b: answer.text and "P(lung)" in answer.text)
+    assert in_view(answer) and "wrong" not in answer.get_attribute("class")
+    ask("P(nobody)")
+    wait.until(lambda b: "nobody" in answer.text)
+    assert in_view(answer) and "wrong" in answer.get_attribute("class")
+    assert "P(lung)\n" not in answer.text, "the old answer is gone"
+    assert answer.text.rstrip().endswith("^" * len("nobody")), "the wrong place is marked"
+    # What cannot be given is said where the page is looked at, however far down that is.
+    impossible = "xray"
+    browser.execute_script("window.scrollTo(0, document.body.scrollHeight)")
+    browser.execute_script("given.set(arguments[0], 'maybe'); refresh()", impossible)
+    problem = browser.find_element("id", "problem")
+    wait.until(lambda b: "maybe" in problem.text)
+    assert in_view(problem)
+    browser.get_log("browser")  # refusals are in it, as they should be

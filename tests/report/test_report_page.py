@@ -115,8 +115,7 @@ def test_portions_follow_weights(noise):
     [
         ({}, None),
         ({"misfit": "much"}, None),
-        ({"misfit": 0.7}, "as near to its noisy tables as their noise allows (misfit 0.7; noise leaves 1)"),
-        ({"misfit": 2.34}, "Beware: the model misses its own tables: its squared distance from them is 2.3 times"),
+        ({"misfit": 0.7}, "as close to its own noisy tables as noise allows: it misses them by 0.7 times"),
         ({"misfit": 0.7, "caution": "noise only"}, "Beware: noise only."),
     ],
 )
@@ -126,7 +125,7 @@ def test_how_good_the_model_is_in_one_sentence(card, said, release):
     model = release["model"].with_card({**release["model"].card, **card})
     html = report_html(model, card_text=CARD)
     assert all(s in html for s in sentences) and ("Beware" in html) == ("Beware" in "".join(sentences))
-    assert ("misfit" in html) == ("misfit" in "".join(sentences))
+    assert ('class="warning">Beware' in html) == ("caution" in card)
 
 
 def test_words_for_every_notion_and_unit():
@@ -141,6 +140,130 @@ def test_words_for_every_notion_and_unit():
         "unit": {"column": None, "max_rows": 1, "relation": "add-remove"},
     }
     assert "protects hardly at all" in " ".join(words.guarantee(weak)) and "e^30" in words.guarantee(weak)[0]
+
+
+def style_of(browser, selector: str, *names: str) -> list[str]:
+    """What the browser made of the style, which is more than what stands in the file."""
+    code = "const s = getComputedStyle(document.querySelector(arguments[0])); return arguments[1].map(n => s[n])"
+    return browser.execute_script(code, selector, list(names))
+
+
+def test_the_style_applies(page, browser):
+    browser.set_window_size(1000, 1400)
+    browser.get(page.as_uri())
+    (family,) = style_of(browser, "body", "fontFamily")
+    assert family.startswith("system-ui") and "Segoe UI" in family
+    assert style_of(browser, "body", "fontSize", "lineHeight") == ["16px", "24px"]
+    shortened = style_of(browser, ".level > :first-child", "overflow", "textOverflow", "whiteSpace")
+    assert shortened == ["hidden", "ellipsis", "nowrap"]
+
+
+def test_what_is_wide_scrolls_and_is_not_cut(browser, tmp_path):
+    """Long tables and long names: the page stays as wide as the screen, and every cell can be reached."""
+    made = ordered_release()
+    path = tmp_path / "report.html"
+    write_report(path, report_html(made.model, card_text=CARD, intervals=made.intervals(draws=3)))
+    for width in (1400, 420):
+        browser.set_window_size(width, 900)
+        browser.get(path.as_uri())
+        assert browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth") <= 0
+        cut = browser.execute_script(
+            """return [...document.querySelectorAll(".pairs .panel, .level .number, td, th")].filter(e =>
+            e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX !== "auto").map(e => e.outerHTML)"""
+        )
+        assert cut == []
+        beyond = browser.execute_script(
+            """return [...document.querySelectorAll(".levels")].filter(e => [...e.querySelectorAll(".number")].some(
+            n => n.getBoundingClientRect().right > e.getBoundingClientRect().right)).length"""
+        )
+        assert beyond == 0, "numbers stay within their panel"
+
+
+def ordered_release() -> Release:
+    """Ages in 40 bins, the last of them rare, and a column with 18 levels that depends on them most of all."""
+    from discreet import Attribute
+
+    rng = np.random.default_rng(0)
+    work = [f"occupation number {i}" for i in range(18)]
+    domain = Domain(
+        (
+            Attribute.numeric("age", list(range(0, 121, 3)), missing="unknown"),
+            Attribute.categorical("work", work),
+            Attribute.categorical("sex", ["f", "m"]),
+        )
+    )
+    age = rng.gamma(8, 5, 4000).clip(0, 119)
+    where = np.minimum(age // 6, 17).astype(int)
+    sex = np.where(rng.random(4000) < 0.4 + 0.2 * (where > 6), "f", "m")
+    rows = encode({"age": age, "work": [work[i] for i in where], "sex": sex}, domain)
+    with Curator(rows, budget=PureDP(4)) as curator:
+        graph = {"age": [], "work": ["age"], "sex": ["work"]}
+        return Release.of(Spec("network", "optimal", {"graph": graph}).learn(curator))
+
+
+def test_no_bin_of_an_ordered_column_is_hidden_and_the_strongest_pair_comes_first():
+    made = ordered_release()
+    html = report_html(made.model, card_text=CARD, intervals=made.intervals(draws=3))
+    panel = html[html.index("<h3>age</h3>") : html.index("<h3>work</h3>")]
+    labels = re.findall(r'<span title="([^"]*)">', panel)
+    assert labels[0] == "[0, 6)" and labels[-2:] == ["[114, 120]", "unknown"] and len(labels) == 21
+    widths = [float(w) for w in re.findall(r'class="fill" style="width:([\d.]+)%"', panel)]
+    assert sum(widths) == pytest.approx(100, abs=0.2)
+    assert re.search(r"7 others</span>", html), "rare categories are one bar"
+    captions = re.findall(r"<caption>([^<]*)</caption>", html)
+    assert captions == ["age × work", "work × sex"]
+
+
+def test_levels_are_put_together_and_none_is_lost():
+    from discreet import Attribute
+    from discreet.report.levels import grouped
+
+    for attribute in (
+        Attribute.numeric("x", list(range(101)), other="else"),
+        Attribute.categorical("x", 60),
+        Attribute.categorical("x", [f"l{i}" for i in range(60)], missing="none"),
+        Attribute.categorical("x", ["b", "a"]),
+    ):
+        p = np.random.default_rng(0).dirichlet(np.ones(attribute.size))
+        found = grouped(attribute, p)
+        codes = [code for group in found for code in group.codes]
+        assert sorted(codes) == list(range(attribute.size)) and len(found) <= 24
+        assert len({group.label for group in found}) == len(found)
+    assert [g.label for g in grouped(Attribute.categorical("x", 60), np.full(60, 1 / 60))][:2] == ["0 – 2", "3 – 5"]
+
+
+def test_numbers_have_the_digits_that_noise_leaves():
+    from discreet.report.levels import percent
+
+    assert percent(0.0476123, 0.00003) == "4.7612 % ± 0.0030"
+    assert percent(0.0476123, 0.02) == "4.8 % ± 2.0"
+    assert percent(0.0476123) == "4.8 %" and percent(0.0001) == "< 0.1 %" and percent(0.0, 0.0) == "0 %"
+
+
+def test_a_graph_of_many_edges_is_drawn_by_its_strongest():
+    from itertools import combinations
+
+    from discreet.models import IsingModel
+    from discreet.report.drawing import drawn_edges, graph_svg
+
+    rng = np.random.default_rng(0)
+    A = np.zeros((16, 16))
+    for i, j in combinations(range(16), 2):
+        A[i, j] = A[j, i] = rng.uniform(0.01, 0.1) + (j == i + 1)
+    model = IsingModel(A, np.zeros(16), Domain.of({f"a name of some length {i}": 2 for i in range(16)}))
+    strength = model.edge_strength()
+    assert len(model.edges) == 120
+    drawn = drawn_edges(model, strength)
+    assert drawn == sorted(model.edges, key=lambda e: -abs(strength[e]))[:32]
+    few = drawn_edges(model, strength, faded=set(drawn[16:]))
+    assert few == drawn[:16], "where not all are drawn, those that noise could have made are not"
+    svg = graph_svg(model, strength)
+    assert svg.count('class="edge') == 32
+    boxes = [tuple(map(float, b)) for b in re.findall(r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)"', svg)]
+    for (x, y, w, h), (x2, y2, w2, h2) in combinations(boxes, 2):
+        assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y, "no name lies on another"
+    thick = [float(t) for t in re.findall(r'stroke-width="([\d.]+)"', svg)]
+    assert thick == sorted(thick), "the strongest are drawn last, on top"
 
 
 def test_it_renders_on_a_desk_and_on_a_phone(page, browser, tmp_path):

@@ -108,9 +108,9 @@ ALL: dict[str, Callable[[], Procedure]] = {
     "in sequence": in_sequence,
     "in blocks, pure": lambda: in_blocks(PURE),
     "in blocks, zCDP": lambda: in_blocks(CONCENTRATED),
-    "two stages, pure": lambda: TwoStageNetwork(GRAPH).prepare(DOMAIN, PrivacyUnit(), PURE),
-    "two stages, zCDP": lambda: TwoStageNetwork(GRAPH).prepare(DOMAIN, PrivacyUnit(), CONCENTRATED),
-    "two stages, approximate": lambda: TwoStageNetwork(GRAPH).prepare(DOMAIN, PrivacyUnit(), APPROXIMATE),
+    "two stages, pure": lambda: TwoStageNetwork(GRAPH).plan(DOMAIN, PrivacyUnit(), PURE),
+    "two stages, zCDP": lambda: TwoStageNetwork(GRAPH).plan(DOMAIN, PrivacyUnit(), CONCENTRATED),
+    "two stages, approximate": lambda: TwoStageNetwork(GRAPH).plan(DOMAIN, PrivacyUnit(), APPROXIMATE),
 }
 
 
@@ -157,7 +157,7 @@ SPECS = {name: spec for method in METHODS for name, spec in learned(method)}
 def test_every_method_tells_its_own_steps_and_shares(name, budget):
     learner = SPECS[name].learner()
     try:
-        procedure = learner.prepare(DOMAIN, PrivacyUnit(), budget, None, None)
+        procedure = learner.plan(DOMAIN, PrivacyUnit(), budget)
     except BudgetError:
         return  # tests of stability need a δ, and some others none
     card = run(procedure)

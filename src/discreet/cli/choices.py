@@ -37,6 +37,8 @@ class Choices:
     method: str | None = None
     graph: Any = None
     cliques: Any = None
+    workload: Any = None
+    target: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     public_size: int | None = None
     approximate_size: int | None = None
@@ -80,6 +82,8 @@ class Choices:
             method=self.method,
             graph=self.graph,
             cliques=self.cliques,
+            workload=self.workload,
+            target=self.target,
             options=self.options,
             public_size=public_size,
             approximate_size=self.approximate_size,
@@ -97,7 +101,7 @@ class Choices:
         kept = {
             f.name: getattr(self, f.name)
             for f in dataclasses.fields(self)
-            if f.name not in ("data", "ledger", "output", "card", "schema", "graph", "cliques")
+            if f.name not in ("data", "ledger", "output", "card", "schema", "graph", "cliques", "workload")
         }
         return {k: v for k, v in kept.items() if v not in (None, {})}
 
@@ -105,7 +109,7 @@ class Choices:
 # -- the run file ------------------------------------------------------------------------------------------------------
 
 _TEXT = ("data", "schema", "relation", "unit_column", "engine", "delimiter", "ledger", "output", "purpose", "weight")
-_LEARN = ("family", "method", "graph", "cliques", "options", "public_size", "approximate_size")
+_LEARN = ("family", "method", "graph", "cliques", "workload", "target", "options", "public_size", "approximate_size")
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(_TEXT, ((str,), "text in quotes")),
     **dict.fromkeys(("epsilon", "delta", "rho"), ((int, float, str), "a number")),
@@ -147,7 +151,7 @@ def read_run_file(path: Path) -> dict[str, Any]:
     for name in ("data", "schema", "ledger", "output"):
         if name in found:
             found[name] = str(path.parent / found[name])
-    for name in ("graph", "cliques"):
+    for name in ("graph", "cliques", "workload"):
         if isinstance(found.get(name), str) and is_file(path.parent / found[name]):
             found[name] = str(path.parent / found[name])
     return found

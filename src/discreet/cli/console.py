@@ -14,12 +14,14 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from ..progress import listening
+from ..progress import listening, with_budget
 
 _WIDTH_OF_A_FILE = 160
 _PATIENCE_SECONDS = 1.0
+_STEPS = "steps of the procedure"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -135,7 +137,9 @@ def waiting(text: str) -> Iterator[None]:
 
 @contextmanager
 def progress() -> Iterator[None]:
-    """Show the progress of what happens inside: on a terminal only, and only of work that takes more than a second."""
+    """Show the progress of what happens inside: on a terminal only, and only of work that takes more than a second.
+
+    A terminal that cannot move its cursor gets a line for each step of a procedure."""
     if not sys.stderr.isatty():
         yield
         return
@@ -152,17 +156,30 @@ def progress() -> Iterator[None]:
         transient=True,
     )
 
-    def hear(label: str, done: int, total: int) -> None:
+    plain = bars.console.is_dumb_terminal
+
+    def show(key: str, description: str, done: int, total: int) -> None:
         if time.monotonic() - begun < _PATIENCE_SECONDS or total <= 1:
             return
         if not tasks:
             bars.start()
-        if label not in tasks:
-            tasks[label] = bars.add_task(label, total=total)
-        bars.update(tasks[label], completed=done, total=total)
+        if key not in tasks:
+            tasks[key] = bars.add_task(description, total=total)
+        bars.update(tasks[key], description=description, completed=done, total=total)
+
+    def hear(label: str, done: int, total: int) -> None:
+        if not plain:
+            show(label, escape(clean(label)), done, total)
+
+    def hear_step(name: str, done: int, total: int, left: float) -> None:
+        words = clean(with_budget(name, left))
+        if not plain:
+            show(_STEPS, escape(words), done, total)
+        elif time.monotonic() - begun >= _PATIENCE_SECONDS:
+            note(f"{min(done + 1, total)} of {total}: {words}")
 
     try:
-        with listening(hear):
+        with listening(hear, hear_step):
             yield
     finally:
         if tasks:

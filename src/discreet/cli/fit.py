@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from ..io.archive import Sign
     from ..measurement import Measurements
     from ..release import Release
-    from ..spec import Learned
 
 
 def plan(
@@ -37,6 +35,8 @@ def plan(
     method: options.Method = None,
     graph: options.Graph = None,
     cliques: options.Cliques = None,
+    workload: options.Workload = None,
+    target: options.Target = None,
     option: options.MethodOption = None,
     public_size: options.PublicSize = None,
     approximate_size: options.ApproximateSize = None,
@@ -81,6 +81,8 @@ def fit(
     method: options.Method = None,
     graph: options.Graph = None,
     cliques: options.Cliques = None,
+    workload: options.Workload = None,
+    target: options.Target = None,
     option: options.MethodOption = None,
     public_size: options.PublicSize = None,
     approximate_size: options.ApproximateSize = None,
@@ -165,7 +167,7 @@ def fit(
         learned = prepared.spec.conclude(released, prepared.domain, prepared.totals)
         if learned.remark:
             note(f"Remark: {learned.remark}")
-        return Release.of(_with_graph_release(learned, choices.graph), choices.echo(), choices.card)
+        return Release.of(learned, choices.echo(), choices.card)
 
     def save(release: Release, place: Path, sign: Sign | None) -> None:
         release.save(place, sign=sign)
@@ -191,18 +193,6 @@ def _line(words: dict[str, Any]) -> dict[str, Any]:
     return {key: str(value) if isinstance(value, Path) else value for key, value in line.items()}
 
 
-def _with_graph_release(learned: Learned, graph: Any) -> Learned:
-    """The model's card says so when its graph was released before, and what that cost: the two may add up."""
-    from ..learn.graph_files import saved_graph
-
-    if not (isinstance(graph, str) and graph.lower().endswith(".json") and Path(graph).is_file()):
-        return learned
-    cost = saved_graph(Path(graph)).get("release", {}).get("budget")
-    if cost is None:
-        return learned
-    return replace(learned, model=learned.model.with_card({**(learned.model.card or {}), "graph_release": cost}))
-
-
 def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: bool) -> None:
     from ..methods import FAMILIES
     from ..report import words
@@ -213,7 +203,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
         say_json(
             {
                 "file": str(path),
-                "recipe": prepared.spec.to_dict(),
+                "spec": prepared.spec.to_dict(),
                 "plan": prepared.procedure.to_dict(),
                 "edges": [list(edge) for edge in release.model.edges],
                 "has_intervals": release.has_intervals,
@@ -227,7 +217,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
     size = f"{counted(len(model.domain), 'column')}, {counted(len(model.edges), 'edge')}"
     say(f"Learned {FAMILIES[prepared.spec.family]}: {size}.")
     views.say_lines(words.how_good(release.card))
-    kept = ", its card and the noisy tables behind it" if release.again is not None else " and its card"
+    kept = ", its card and the noisy tables behind it" if release.measurements is not None else " and its card"
     doubtful = release.card.get("peeked") or options.weak_protection(prepared.procedure.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")
     name = prepared.domain.names[0]

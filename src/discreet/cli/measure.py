@@ -82,7 +82,7 @@ def measure(
     domain = domain.project(name for name in domain.names if any(name in clique for clique in cliques))
     options.check_noise(noise, budget)
     learner = Tables(cliques, noise, None if weights is None else [w.strip() for w in weights.split(",")])  # type: ignore[arg-type]
-    procedure = learner.prepare(domain, unit, budget)
+    procedure = learner.plan(domain, unit, budget)
     planned = _planned(procedure, level)
 
     def announce() -> None:

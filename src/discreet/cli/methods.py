@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def say_methods(*, as_json: bool) -> None:
     from ..learn.option_words import OPTIONS
-    from ..methods import FAMILIES, METHODS
+    from ..methods import FAMILIES, METHODS, SAID
 
     if as_json:
         keys = ("family", "name", "needs", "summary")
@@ -25,7 +25,7 @@ def say_methods(*, as_json: bool) -> None:
         lines += [["", m.name, _needs(m), m.summary] for m in METHODS if m.family == family]
     say_table(["--family", "--method", "needs", ""], lines)
     for name, meaning in OPTIONS.items():
-        say(f"\n--option {name}: {meaning}\n    of {_where(name)}")
+        say(f"\n{'--' if name in SAID else '--option '}{name}: {meaning}\n    of {_where(name)}")
 
 
 def _needs(method: Method) -> str:

@@ -97,6 +97,18 @@ Cliques = Annotated[
     list[str] | None,
     typer.Option("--cliques", metavar="'a,b; b,c,d'", help="Groups of columns that interact: inline or a file."),
 ]
+Workload = Annotated[
+    str | None,
+    typer.Option(
+        "--workload",
+        metavar="pairs|triples|FILE|'a,b 2; a,c'",
+        help="Which tables should be right, with weights; default: all alike.",
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", metavar="COLUMN", help="A column to be predicted: tables with it count more."),
+]
 MethodOption = Annotated[
     list[str] | None,
     typer.Option("--option", metavar="NAME=VALUE", help="An option of the method. Repeat it for more."),

@@ -70,7 +70,7 @@ def show_plan(prepared: Prepared, *, as_json: bool) -> None:
         say_json(
             {
                 "plan": prepared.procedure.to_dict(),
-                "recipe": prepared.spec.to_dict(),
+                "spec": prepared.spec.to_dict(),
                 "bytes": forecast.bytes,
                 "seconds": forecast.seconds,
             }

@@ -63,7 +63,7 @@ def query(
     options.check_level(level)
     release = open_release(model, options.limits_from(most_seconds))
     answers: Sequence[Asked] = [release.model.ask(question) for question in questions]  # wrong ones fail before refits
-    intervals = None if no_intervals else _intervals(release, level, draws, seed)
+    intervals = None if no_intervals else affordable_intervals(release, level, draws, seed)
     if intervals is not None:
         answers = [intervals.ask(question) for question in questions]
     if as_json:
@@ -111,7 +111,7 @@ def most_probable(
             say(f"{number}. {assignment}")
         return
     answer: Asked = release.model.map(columns or None, condition)
-    intervals = None if no_intervals else _intervals(release, 0.9, draws, seed)
+    intervals = None if no_intervals else affordable_intervals(release, 0.9, draws, seed)
     if intervals is not None:
         answer = intervals.map(columns or None, condition)
     if as_json:
@@ -156,7 +156,10 @@ def given_from(texts: Sequence[str] | None) -> dict[str, str]:
     return out
 
 
-def _intervals(release: Release, level: float, draws: int | None, seed: int) -> NoiseIntervals | None:
+def affordable_intervals(
+    release: Release, level: float = 0.9, draws: int | None = None, seed: int = 0
+) -> NoiseIntervals | None:
+    """How far noise can have moved answers; None, with a remark where one is due, if that cannot be told."""
     from ..release import DRAWS
 
     if draws is not None and draws < 2:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from ..errors import CostError, InputError
+from ..errors import InputError
 from . import options
 from .console import note, progress, say, say_json
 from .failures import WrongUse
-
-if TYPE_CHECKING:
-    from ..release import Release
-    from ..release.uncertainty import NoiseIntervals
+from .query import NoIntervals, affordable_intervals, open_release
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.zip", help="A released model, as `discreet fit` writes it.")]
 
@@ -64,8 +61,8 @@ def report(
     release = Release.load(model, options.limits_from(most_seconds))
     chosen = None if pairs is None else [_pair(release.model.domain, text) for text in pairs]
     text = card_yaml(release)
+    intervals = affordable_intervals(release, level)
     with progress():
-        intervals = _intervals(release, level)
         html = report_html(
             release.model,
             card_text=text,
@@ -89,29 +86,19 @@ def report(
         note("It has no noise intervals.")
 
 
-def _intervals(release: Release, level: float) -> NoiseIntervals | None:
-    """How far noise can have moved answers, where that is known and does not take too long."""
-    from .query import affordable_draws
-
-    try:
-        draws = affordable_draws(release) if release.has_intervals else None
-        return None if draws is None else release.intervals(level, draws)
-    except CostError as error:
-        note(f"Remark: no intervals: {error}")
-        return None
-
-
 def explore(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file (.zip, .bif, .uai), or asia, alarm, …")],
     port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    no_intervals: NoIntervals = False,
     as_json: options.Json = False,
 ) -> None:
     """Open a page on this machine to explore a model: click what is given, see the rest move.
 
     Only this machine can reach it (127.0.0.1), and only with the random token
     in its address. It holds the model and nothing else: no private rows can be
-    loaded there. Ctrl-C ends it.
+    loaded there. Where the file holds the noisy tables behind the model, numbers
+    come with ±. Ctrl-C ends it.
 
     \b
     [bold]Examples[/bold]
@@ -119,9 +106,10 @@ def explore(
       discreet explore asia --no-open
     """
     from ..report.explore import Explorer
-    from .query import open_release
 
-    explorer = Explorer(open_release(model).model, port=port)
+    release = open_release(model)
+    intervals = None if no_intervals else affordable_intervals(release)
+    explorer = Explorer(release.model, intervals=intervals, port=port)
     if as_json:
         say_json({"address": explorer.address})
         sys.stdout.flush()  # whoever reads it waits for the page, not for its end

@@ -55,10 +55,14 @@ def rescue(
     if released is None:
         return "Nothing was answered before that"
     kept = released
-    if place := _written(bought.place.with_suffix(".zip"), lambda path: kept.save(path, sign=bought.sign)):
+    # A file of sums is about columns; a number of records alone, or a selection, is printed.
+    has_columns = any(len(m.domain) for m in kept)
+    if has_columns and (
+        place := _written(bought.place.with_suffix(".zip"), lambda path: kept.save(path, sign=bought.sign))
+    ):
         return f"What was released is rescued: the noisy sums are in {place} (`discreet show {place}`)"
     if _printed(lambda: _say_sums(kept)):
-        return "What was released is printed as JSON above, as no file could be written"
+        return "What was released is printed as JSON above"
     return "What was released could be neither written to a file nor printed"
 
 

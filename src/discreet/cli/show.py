@@ -10,7 +10,7 @@ import typer
 
 from ..errors import FileFormatError, counted
 from . import options
-from .console import say, say_json
+from .console import say, say_json, say_table
 from .failures import WrongUse
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ NAMES = {
     "markov": "a Markov random field",
 }
 _CARD = {"name": "Name", "origin": "Origin", "license": "Licence", "reference": "Reference", "changes": "Changed"}
-_MOST_EDGES = 12
+_MOST_EDGES, _MOST_REASONS = 12, 12
+_PATIENCE_SECONDS = 5.0
 ReleasedFile = Annotated[Path, typer.Argument(metavar="FILE", help="A released file of tables, or a model.")]
 
 
@@ -110,6 +111,7 @@ def _show_model(file: Path, card_file: Path | None, *, force: bool, as_json: boo
     from ..io.atomic import write_atomically
     from ..release import Release
     from ..report.card import card_yaml
+    from ..report.reasons import as_data, reasons
     from . import views
 
     release = Release.load(file)
@@ -119,8 +121,9 @@ def _show_model(file: Path, card_file: Path | None, *, force: bool, as_json: boo
         options.writable(card_file, force=force)
         write_atomically(card_file, [text.encode()])
     if as_json:
-        recipe = None if release.recipe is None else release.recipe.to_dict()
-        beside = {"recipe": recipe, "run": dict(release.run), "has_intervals": release.has_intervals}
+        spec = None if release.spec is None else release.spec.to_dict()
+        why = as_data(reasons(model.card or {}, release.measurements))
+        beside = {"why": why, "spec": spec, "run": dict(release.run), "has_intervals": release.has_intervals}
         edges = [list(edge) for edge in model.edges]
         say_json({"kind": model.kind, "domain": model.domain.to_dict(), "edges": edges, "card": model.card, **beside})
         return
@@ -128,6 +131,7 @@ def _show_model(file: Path, card_file: Path | None, *, force: bool, as_json: boo
     say(f"{file}: {NAMES.get(model.kind, 'a model')} of {size}")
     views.say_lines(about_model(file, model.card))
     views.say_lines(_about_release(release))
+    _say_why(release)
     views.show_domain(model.domain)
 
 
@@ -137,8 +141,8 @@ def _about_release(release: Release) -> list[str]:
 
     model = release.model
     lines = []
-    if release.recipe is not None:
-        lines.append(f"Learned as {release.recipe}.")
+    if release.spec is not None:
+        lines.append(f"Learned as {release.spec}.")
     lines += words.how_good(model.card or {})
     if release.measurements is not None:
         tables = counted(len(release.measurements), "noisy table")
@@ -150,7 +154,40 @@ def _about_release(release: Release) -> list[str]:
         shown = [arrow.join(edge) for edge in model.edges[:_MOST_EDGES]]
         more = f", … and {len(model.edges) - _MOST_EDGES} more" if len(model.edges) > _MOST_EDGES else ""
         lines.append(f"Edges: {', '.join(shown)}{more}.")
+        lines += _doubtful(release)
     return lines
+
+
+def _doubtful(release: Release) -> list[str]:
+    """Edges that noise alone could have made, as the report has them; where that would take long it says so."""
+    from ..release import DRAWS
+    from ..report.page import doubtful_edges
+
+    if not release.has_intervals:
+        return []
+    if release.interval_seconds(DRAWS) > _PATIENCE_SECONDS:
+        return ["Which edges noise alone could have made, `discreet report` says; it takes a while."]
+    model = release.model
+    found = doubtful_edges(model, model.edge_strength(), release.intervals())
+    if not found:
+        return ["All edges stand out from the noise."]
+    named = [" – ".join(edge) for edge in sorted(found)]
+    more = f", … and {len(named) - _MOST_EDGES} more" if len(named) > _MOST_EDGES else ""
+    return [
+        f"{len(found)} of {counted(len(model.edges), 'edge')}: noise alone could have made "
+        f"{'it' if len(found) == 1 else 'them'}: {', '.join(named[:_MOST_EDGES])}{more}."
+    ]
+
+
+def _say_why(release: Release) -> None:
+    """Which tables were worth their noise, and what they cost."""
+    from ..report.reasons import HEADINGS, reasons, shown
+
+    few, rest = shown(reasons(release.model.card or {}, release.measurements), _MOST_REASONS)
+    if few:
+        say("Why these tables were measured (in records; all in --json):")
+        say_table(HEADINGS, [reason.cells() for reason in few], right=HEADINGS[2:])
+        say(rest)
 
 
 def about_model(file: Path, card: Mapping[str, Any] | None) -> list[str]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..privacy.ledger import Ledger
 
 T = TypeVar("T")
+KEEP_ANSWERS = "With --checkpoint FILE a run keeps its answers, and goes on without paying again"
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Work(Generic[T]):
     """What becomes of what was released: all of it post-processing.
 
     ``make`` turns the answers into what is saved and told; ``save`` writes that to a place, ``card`` what goes beside
-    it; ``kind`` is the name such a file has when nobody gave one; ``show`` prints all of it, where nothing can be written.
+    it; ``kind`` is the name such a file has when nobody gave one; ``show`` prints all of it, if need be.
     """
 
     make: Callable[[Measurements], T]
@@ -171,7 +172,9 @@ def _failed(
     else:
         said += f". {rescue(bought, work.save, work.show, curator)}"
     if stopped:
-        return Interrupted(f"interrupted after the budget was charged: {said}")
+        resumable = transcript is None and bought.saved is None and not order.procedure.not_resumable
+        way = f". {KEEP_ANSWERS}" if resumable else ""
+        return Interrupted(f"interrupted after the budget was charged: {said}{way}")
     return AfterTheSpend(error, said)
 
 

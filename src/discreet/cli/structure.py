@@ -106,7 +106,7 @@ def structure(
             for text in str(procedure).splitlines():
                 say(text)
         elif plan:
-            say_json({"plan": procedure.to_dict(), "recipe": spec.to_dict()})
+            say_json({"plan": procedure.to_dict(), "spec": spec.to_dict()})
 
     def save(found: StructureResult, place: Path, sign: Sign | None) -> None:
         found.save(place, sign=sign)

@@ -147,7 +147,7 @@ def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -
         _verify_tables(release.measurements, found)
         _verify_statement(release.measurements.release, release.model.domain.peeked, found, release.measurements)
         _verify_agreement(release.card, release.measurements.release, found)
-    if release.again is not None and refit:
+    if release.measurements is not None and refit:
         with progress():
             agrees = release.refit_agrees()
         if agrees:
@@ -155,7 +155,7 @@ def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -
             chosen = " and from the graph that was chosen privately" if searched else ""
             found.lines.append(f"The model follows from the noisy tables in the file{chosen}: nothing else is in it.")
         else:
-            found.wrong("the model is not what its recipe makes of the noisy tables in the file")
+            found.wrong("the model is not what its specification makes of the noisy tables in the file")
 
 
 def _verify_graph(file: Path, trusted: str | None, found: Findings) -> None:

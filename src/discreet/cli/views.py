@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..domain import Domain
+from ..learn.graph_files import released_before
 from ..measurement import Measurement, Measurements
 from ..privacy.budget import Budget
 from ..privacy.unit import PrivacyUnit
@@ -131,10 +132,7 @@ def statement_lines(release: Mapping[str, Any]) -> list[str]:
     if release.get("public_size") is not None:
         lines.append(f"The number of records, {release['public_size']:,}, was stated to be public.")
     if other := release.get("graph_release"):
-        lines.append(
-            f"The graph was learned in another release ({Budget.from_dict(dict(other))}). If that was from the same "
-            "records, what was spent adds up: the guarantee above is for the tables alone."
-        )
+        lines.append(released_before(Budget.from_dict(dict(other))))
     if peeked := release.get("peeked"):
         lines += [*peeked_lines(peeked), NOT_TO_BE_PUBLISHED]
     return lines

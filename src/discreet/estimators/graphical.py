@@ -66,14 +66,15 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
     ----------
     budget, delta:
         The *total* of a fit: a number is ε (with ``delta``: (ε, δ)); or PureDP(ε), ZCDP(ρ), ApproxDP(ε, δ).
-    family, method, graph, cliques, options:
+    family, method, graph, cliques, workload, options:
         What to learn, as for :func:`discreet.resolve` and ``discreet fit``; ``discreet plan --methods`` lists them.
         Without a graph, the tables that matter are found privately and paid for from the same budget.
     domain:
         What is publicly known about the columns. Without one, columns are numbers, cut into ``bins`` equal bins
         between the public ``bounds``; numbers outside count in the nearest bin, and what is no number in the first.
     target:
-        The column that ``predict`` and ``predict_proba`` speak of. ``fit(X, y)`` takes its values from y.
+        The column that ``predict`` and ``predict_proba`` speak of. ``fit(X, y)`` takes its values from y. A method that
+        can measure for a target does.
     unit, ledger, public_size:
         As for :class:`discreet.Curator`; ``approximate_size`` is a public guess where the number of records is private.
 
@@ -95,6 +96,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         method: str | None = None,
         graph: Any = None,
         cliques: Any = None,
+        workload: Any = None,
         options: Mapping[str, Any] | None = None,
         domain: Domain | None = None,
         bins: int = 4,
@@ -111,6 +113,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         self.method = method
         self.graph = graph
         self.cliques = cliques
+        self.workload = workload
         self.options = options
         self.domain = domain
         self.bins = bins
@@ -138,16 +141,22 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
 
     def spec(self, domain: Domain) -> Spec:
         """What a fit will learn of these columns."""
+        found = self._resolved(domain).for_a_model()
+        return self._resolved(domain, self.target) if "target" in found.entry.options else found
+
+    def _resolved(self, domain: Domain, target: str | None = None) -> Spec:
         return resolve(
             domain,
             family=self.family,
             method=self.method,
             graph=self.graph,
             cliques=self.cliques,
+            workload=self.workload,
+            target=target,
             options=self.options,
             public_size=self.public_size,
             approximate_size=self.approximate_size,
-        ).for_a_model()
+        )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from rows; they are not kept. ``y`` is the target column if there is one, and ignored otherwise."""

@@ -12,6 +12,7 @@ from ..domain import Clique, Domain
 from ..errors import InputError
 from ..factor import Array, CliqueVector, Factor, log_of, logsumexp
 from .elimination import eliminate
+from .pairs import PairTables, pair_tables
 from .sampling import draw
 from .schedule import Schedule
 
@@ -141,6 +142,12 @@ class Calibrated:
                     near[neighbour].remove(i)
                     waiting.append(neighbour)
         return left
+
+    def pairs(self) -> PairTables:
+        """The probabilities of all pairs of columns at once; memory follows the square of the number of all levels."""
+        if self.batch_shape:
+            raise InputError(f"pairs are of one model, and this is a batch of shape {self.batch_shape}; use .at(i)")
+        return pair_tables(self._schedule, np.exp(self._beliefs) if self._is_log else self._beliefs)
 
     def clique_marginals(self, cliques: Iterable[Iterable[str]]) -> CliqueVector:
         """Log marginals of these cliques."""

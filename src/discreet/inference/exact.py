@@ -23,11 +23,15 @@ from ..domain import Clique, Domain
 from ..errors import InputError
 from ..factor import Array, CliqueVector, Factor
 from ..graph import DEFAULT_MEMORY_LIMIT, Forecast, JunctionTree, triangulate
+from ..ordering import shallow_order
 from .calibrated import Calibrated
 from .evidence import Evidence, evidence_tables, impossible
+from .levels import Levels
+from .margins import Margins
 from .passes import calibrate_tables, check_numbers, maximise_buffer
-from .schedule import Loader, Placement, Schedule
+from .schedule import Filled, Loader, Placement, Schedule
 
+_MOST_SHALLOW_CELLS = 1 << 20
 Potentials = CliqueVector | Mapping[Clique, Factor] | Mapping[Clique, npt.NDArray[np.float64]]
 """Log tables by clique; names of a clique in domain order, each table optionally with leading batch axes."""
 
@@ -60,6 +64,19 @@ class ExactEngine:
         self.forecast: Forecast = self.tree.forecast()
         self.forecast.check(memory_limit)
         self.schedule = Schedule(self.tree)
+        self.levels = Levels(self.schedule)
+        if order is None and self.levels.fits:
+            self._prefer_shallow()
+
+    def _prefer_shallow(self) -> None:
+        """Take a shallower tree where its cells cost less than the levels that it saves."""
+        order = shallow_order(self.domain, self.cliques, self.forecast.largest_cells)
+        tree = triangulate(self.domain, self.cliques, order=order)
+        if tree.forecast().total_cells <= _MOST_SHALLOW_CELLS:
+            schedule = Schedule(tree)
+            levels = Levels(schedule)
+            if levels.fits and levels.seconds < self.levels.seconds:
+                self.tree, self.schedule, self.levels, self.forecast = tree, schedule, levels, tree.forecast()
 
     def calibrate(
         self, potentials: Potentials, evidence: Evidence | None = None, *, allow_impossible: bool = False
@@ -71,12 +88,29 @@ class ExactEngine:
         ``allow_impossible``: then its log-partition is −∞ and its marginals are NaN.
         """
         load = self._load(potentials, evidence)
-        beliefs, log_partition, is_log = calibrate_tables(self.schedule, load)
+        beliefs, log_partition, is_log = self._beliefs(load)
         if (log_partition == -np.inf).any():
             if not allow_impossible:
                 raise impossible(self.domain, evidence, log_partition.reshape(load.batch))
             beliefs[..., np.isneginf(log_partition)] = np.nan
         return Calibrated(self.schedule, beliefs, is_log, log_partition.reshape(load.batch)[()], self.memory_limit)
+
+    def _beliefs(self, load: Loader) -> tuple[Array, Array, bool]:
+        if not self.levels.fits:
+            return calibrate_tables(self.schedule, load)
+        buffer = load.everything()
+        check_numbers(np.maximum.reduce(buffer, axis=None))
+        return (*self.levels(buffer), False)
+
+    def marginals(self, margins: Margins, vector: Array) -> tuple[Array, Array]:
+        """Log-partition and marginals of tables in one flat vector, ``(size,)`` or ``(size, batch)``: the fast way for
+        many tables. ``margins`` are those of this engine's schedule."""
+        batch = vector.shape[1:]
+        if batch:
+            self.tree.forecast(math.prod(batch)).check(self.memory_limit)
+        load = Filled(self.schedule, lambda: margins.spread(vector), batch)
+        beliefs, log_partition, is_log = self._beliefs(load)
+        return log_partition, margins.collect(np.exp(beliefs) if is_log else beliefs)
 
     def maximize(self, potentials: Potentials, evidence: Evidence | None = None) -> tuple[npt.NDArray[np.intp], Any]:
         """The most probable codes ``(…batch, columns)`` and their log weights (max-product)."""

@@ -8,12 +8,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from ..arguments import require_domain, shortened
+from ..arguments import shortened
 from ..errors import InputError
 from ..measurement import Measurement, Measurements
-from ..privacy.budget import ZCDP, ApproxDP, PureDP
 from ..privacy.curator import Curator, ExactCurator
-from ..privacy.unit import PrivacyUnit
 
 TooLarge = Literal["refuse", "coarsen"]
 
@@ -75,16 +73,6 @@ def checked_public_size(size: int | None) -> int | None:
     if size is not None and (type(size) is not int or size < 1):
         raise InputError(f"public_size is a whole number of at least 1, got {size!r}")
     return size
-
-
-def check_plan(domain: object, unit: object, budget: object) -> None:
-    """The three things that a plan is made from, in their order."""
-    require_domain(domain)
-    if not isinstance(unit, PrivacyUnit) or not isinstance(budget, PureDP | ZCDP | ApproxDP):
-        raise InputError(
-            "a plan is made from a domain, who is protected and a budget, as in plan(domain, PrivacyUnit(), PureDP(1));"
-            f" got {type(unit).__name__} and {type(budget).__name__}"
-        )
 
 
 def check_noise(noise: object) -> None:

@@ -18,15 +18,12 @@ def size_and_rest(budget: Budget, public_size: int | None) -> tuple[Budget | Non
     return size, rest
 
 
-def counted_first(
-    whole: Whole, public_size: int | None, share: Budget | None = None
-) -> tuple[tuple[Step, ...], tuple[Measurement, ...], Budget]:
-    """The counting step, if one is needed; the public count, if there is one; and what is left of ``share`` (of the
-    whole budget)."""
-    counting, rest = size_and_rest(whole.budget if share is None else share, public_size)
+def counted_first(whole: Whole) -> tuple[tuple[Step, ...], tuple[Measurement, ...], Budget]:
+    """The counting step, if one is needed; the public count, if there is one; and what is left of the budget."""
+    counting, rest = size_and_rest(whole.budget, whole.public_size)
     if counting is not None:
         return (whole.count(counting),), (), rest
-    return (), (Measurement.public(whole.domain, (), public_size),), rest
+    return (), (Measurement.public(whole.domain, (), whole.public_size),), rest
 
 
 def records_in(measurements: Measurements) -> float:

@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,11 +27,13 @@ from ..io.limits import DEFAULT_LIMITS
 from ..io.reading import read_text
 from ..models.base import Model
 from ..models.bayesian import BayesianNetwork
+from ..privacy.budget import Budget
 
 _ARROW = re.compile(r"->|→")
 _LINK = re.compile(r"\s--\s|\s-\s|–")
 _ODD_ARROWS = ("<->", "-->", "=>", "—>", "–>")
-_FILES = (".bif", ".txt", ".csv", ".tsv", ".json", ".zip", ".uai")
+_FILES = (".bif", ".txt", ".csv", ".tsv", ".json", ".toml", ".zip", ".uai")
+_WEIGHT = re.compile(r"^(.*\S)\s+([0-9.eE+-]+)$")
 KIND = "discreet graph"  # what `discreet structure` saves
 
 Parents = dict[str, tuple[str, ...]]
@@ -38,10 +41,14 @@ Parents = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Structure:
-    """What is publicly known about which columns interact: arrows, or groups of columns."""
+    """What is publicly known about which columns interact: arrows, or groups of columns.
+
+    ``released``: what it cost, if it was learned privately and released before.
+    """
 
     parents: Parents | None = None
     groups: tuple[Clique, ...] = ()
+    released: Budget | None = None
 
     @property
     def is_directed(self) -> bool:
@@ -53,6 +60,14 @@ class Structure:
         if self.parents is None:
             return maximal_cliques(self.groups)
         return maximal_cliques((*above, child) for child, above in self.parents.items())
+
+
+def released_before(cost: Budget) -> str:
+    """What plan and card say of a graph that was released before."""
+    return (
+        f"The graph was learned in another release ({cost}). If that was from the same records, what was spent adds "
+        "up: the guarantee above is for the tables alone."
+    )
 
 
 def checked(parents: Mapping[str, Sequence[str]], domain: Domain) -> Parents:
@@ -99,6 +114,43 @@ def read_groups(text: str | Path, domain: Domain) -> list[Clique]:
             raise InputError(f"{_where(path, number, 'cliques')} names a column twice; once is enough")
         groups.append(domain.clique(known))
     return groups
+
+
+def read_weighted_groups(text: str | Path, domain: Domain) -> list[Any]:
+    """Groups with weights: a file or text, ``a,b,c 2`` on each line or with ``;`` between them (without a weight: 1);
+    or a file of JSON or TOML, whose list ``workload`` is handed on as it is."""
+    path = _file(text, "a workload is pairs, triples, a file, or groups such as 'age,income 2; age,sex'")
+    if path and path.suffix.lower() in (".json", ".toml"):
+        return _list_of(path, "workload")
+    lines = read_text(path, DEFAULT_LIMITS) if path else str(text).replace(";", "\n")
+    out = []
+    for number, content in _lines(lines):
+        found = _WEIGHT.match(content)
+        names = _names(content)
+        weight = "1"
+        if found and names[-1:] and names[-1] not in domain:  # a column may be called "class 2"
+            names, weight = _names(found[1]), found[2]
+        known = _known(names, domain, path, number, "workload")
+        try:
+            out.append({"columns": known, "weight": float(weight)})
+        except ValueError:
+            raise InputError(f"{_where(path, number, 'workload')} ends with a weight that is no number") from None
+    return out
+
+
+def _list_of(path: Path, key: str) -> list[Any]:
+    """The list with this name in a file of JSON or TOML; in JSON it may stand alone."""
+    read = json.loads if path.suffix.lower() == ".json" else tomllib.loads
+    try:
+        document = read(read_text(path, DEFAULT_LIMITS))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, DiscreetError):
+            raise
+        raise FileFormatError(f"{path} cannot be read as {path.suffix[1:].upper()}") from None
+    found = document if isinstance(document, list) else document.get(key) if isinstance(document, dict) else None
+    if not isinstance(found, list):
+        raise FileFormatError(f"{path} has no list {key!r} of groups of columns")
+    return found
 
 
 def _file(text: str | Path, wanted: str) -> Path | None:
@@ -168,8 +220,10 @@ def _released(path: Path, domain: Domain) -> Structure:
     groups: list[list[str]] = document["interactions"]
     if not groups:
         raise InputError(f"the graph in {path} has no edges; leave the graph out")
+    cost = document.get("release", {}).get("budget") if isinstance(document.get("release"), dict) else None
     return Structure(
-        groups=tuple(domain.clique(_known(I, domain, path, number)) for number, I in enumerate(groups, start=1))
+        groups=tuple(domain.clique(_known(I, domain, path, number)) for number, I in enumerate(groups, start=1)),
+        released=None if cost is None else Budget.from_dict(cost),
     )
 
 
@@ -219,7 +273,7 @@ def _names(content: str) -> list[str]:
     return [name.strip() for name in next(csv.reader([content.replace("\t", ",")], skipinitialspace=True), [])]
 
 
-def _known(names: Sequence[str], domain: Domain, path: Path | None, number: int) -> list[str]:
+def _known(names: Sequence[str], domain: Domain, path: Path | None, number: int, what: str = "graph") -> list[str]:
     """These names, if all are columns; what a file holds instead is not repeated."""
     for name in names:
         if name in domain:
@@ -227,8 +281,8 @@ def _known(names: Sequence[str], domain: Domain, path: Path | None, number: int)
         if path is None:
             domain.index(name)  # an error with a hint
         near = difflib.get_close_matches(name, domain.names, n=1)
-        hint = f"; was {near[0]!r} meant?" if near else "; is it a graph at all?"
-        raise InputError(f"{_where(path, number)} names something that is no column of the schema{hint}")
+        hint = f"; was {near[0]!r} meant?" if near else f"; is it a {what} at all?"
+        raise InputError(f"{_where(path, number, what)} names something that is no column of the schema{hint}")
     return list(names)
 
 

@@ -10,11 +10,8 @@ from ..domain import Domain
 from ..errors import InputError
 from ..measurement import Measurements
 from ..models.base import Model
-from ..privacy.budget import Budget
 from ..privacy.queries.likelihood import LogLikelihood
 from ..privacy.requests import Measure
-from ..privacy.unit import PrivacyUnit
-from .checks import check_plan
 from .learner import Learner
 from .procedure import Procedure, Whole
 
@@ -31,20 +28,11 @@ class HeldOut(Learner[float]):
     model: Model
     floor: float = -20.0
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        check_plan(domain, unit, budget)
+    def prepare(self, whole: Whole) -> Procedure:
         tables = [(clique, factor.values) for clique, factor in self.model.potentials.items()]
         query = LogLikelihood(self.model.domain, tables, self.model.log_partition, self.floor)
-        whole = Whole(domain, unit, budget)
-        step = whole.measure("log-likelihood and number of records", Measure(budget, query))
-        return Procedure("held-out log-likelihood", whole, (step,), (), approximate_size)
+        step = whole.measure("log-likelihood and number of records", Measure(whole.budget, query))
+        return Procedure("held-out log-likelihood", whole, (step,))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> float:
         if len(measurements) != 2:

@@ -13,14 +13,15 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain
+from ..domain import Clique, Domain
 from ..measurement import Measurements
 from ..models.base import Model
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
 from .checks import check_curator
-from .procedure import Procedure
+from .procedure import Procedure, Whole
+from .self_check import with_self_check
 
 Result = TypeVar("Result")
 
@@ -36,19 +37,8 @@ class Learner(ABC, Generic[Result]):
     """About how often estimating goes through the whole graph, for forecasts of time."""
 
     @abstractmethod
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        """What will be asked, and for how much: of public things only.
-
-        ``public_size`` is the number of records where that is public knowledge; ``approximate_size`` a guess of it, for
-        the errors that are shown.
-        """
+    def prepare(self, whole: Whole) -> Procedure:
+        """What will be asked, and for how much: of public things only, which ``whole`` holds."""
 
     @abstractmethod
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Result:
@@ -58,6 +48,10 @@ class Learner(ABC, Generic[Result]):
         """What a model expects of each measurement, for noise intervals of sums that are no contingency tables; None
         where all of them are."""
         return None
+
+    def wanted(self, domain: Domain) -> dict[Clique, float]:
+        """Sets of columns that the user named, with their weights: what the model is for; none for all alike."""
+        return {}
 
     def compared(self, domain: Domain) -> int:
         """How many candidates a private search compares, for forecasts of time; 0 for learners that do not search."""
@@ -72,15 +66,22 @@ class Learner(ABC, Generic[Result]):
         public_size: int | None = None,
     ) -> Procedure:
         """What would be asked, to be printed: the very procedure that :meth:`fit` runs."""
-        size = public_size if approximate_size is None else approximate_size
-        return self.prepare(domain, unit, budget, public_size, size)
+        return self.prepare(Whole(domain, unit, budget, public_size, approximate_size))
 
     def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
         """Ask the curator, with ``share`` or all that remains. Guarantee: the share; see :mod:`.procedure`."""
         check_curator(curator)
-        share = curator.share_of(share)
-        return self.prepare(curator.domain, curator.unit, share, curator.public_size).run(curator)
+        whole = Whole(curator.domain, curator.unit, curator.share_of(share), curator.public_size)
+        return self.prepare(whole).run(curator)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> Result:
-        """:meth:`measure`, then :meth:`estimate`."""
-        return self.estimate(self.measure(curator, share), curator.domain)
+        """:meth:`measure`, then :meth:`estimate`, then :meth:`checked`."""
+        measured = self.measure(curator, share)
+        return self.checked(self.estimate(measured, curator.domain), measured)
+
+    def checked(self, found: Result, measurements: Measurements) -> Result:
+        """What was estimated, with the self-check on the card of a model that sums determine."""
+        if not self.refits or not isinstance(found, Model):
+            return found
+        checked: Result = with_self_check(found, measurements, self.expected(measurements))
+        return checked

@@ -11,7 +11,6 @@ from ..privacy.budget import Budget
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.requests import Measure
-from ..privacy.unit import PrivacyUnit
 from .cards import card_of
 from .checks import TooLarge, check_exact, check_limits
 from .graph_input import Graph, materialised
@@ -40,18 +39,10 @@ class NonprivateNetwork(Learner[BayesianNetwork]):
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        whole = Whole(domain, unit, budget)
-        request = Measure(budget, Marginals(domain, self.families(domain).maximal))
+    def prepare(self, whole: Whole) -> Procedure:
+        request = Measure(whole.budget, Marginals(whole.domain, self.families(whole.domain).maximal))
         tables = whole.measure("tables of the families", request)
-        return Procedure(METHOD, whole, (tables,), (), approximate_size)
+        return Procedure(METHOD, whole, (tables,))
 
     def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
         check_exact(curator)

@@ -96,34 +96,37 @@ def measuring(budget: Budget) -> str:
 # -- as text -----------------------------------------------------------------------------------------------------------
 
 
-def table_text(rows: Sequence[PlannedTable], size: float | None) -> str:
-    """The rows, aligned; errors are relative to the number of records where one is known."""
+def steps_text(steps: Iterable[tuple[str, float, Sequence[PlannedTable]]], size: float | None) -> str:
+    """A line for each step, by the name that ledger and card give it, with its share; its tables, where it has some
+    that are known before, are indented. Errors are relative to the number of records where one is known."""
     error = "expected |error|, records" if size is None else f"expected L1 at n ≈ {size:g}"
-    head = ["table", "cells", "share", "noise", "standard deviation", error]
-    lines = [
-        [
-            t.label,
-            str(t.cells or "—"),  # none are known before of what is settled on the way
-            _percent(t),
-            t.how,
-            f"{t.standard_deviation:.3g}" if t.cells else "—",
-            f"{t.expected_error if size is None else t.relative_error(size):.3g}" if t.cells else "—",
-        ]
-        for t in rows
-    ]
-    return _aligned([head, *lines])
+    lines = [["step", "cells", "share", "noise", "standard deviation", error]]
+    for name, share, rows in steps:
+        if [row.label for row in rows] == [name]:
+            lines.append(_cells(name, rows[0], size))
+        else:
+            lines.append([name, "", _percent(share), "", "", ""])
+            lines += [_cells(f"  {row.label}", row, size) for row in rows]
+    return _aligned(lines)
 
 
-def _percent(table: PlannedTable) -> str:
-    if table.share_range is not None:
-        return f"{100 * table.share_range[0]:.2g}–{100 * table.share_range[1]:.2g} %"
-    return f"{100 * table.share:.3g} %"
+def _cells(label: str, row: PlannedTable, size: float | None) -> list[str]:
+    low, high = row.share_range or (0.0, row.share)
+    share = _percent(high) if row.share_range is None else f"{100 * low:.2g}–{100 * high:.2g} %"
+    if not row.cells:  # none are known before of what is settled on the way
+        return [label, "—", share, row.how, "—", "—"]
+    error = row.expected_error if size is None else row.relative_error(size)
+    return [label, str(row.cells), share, row.how, f"{row.standard_deviation:.3g}", f"{error:.3g}"]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
-        "  ".join(_pad(cell, w, i) for i, (cell, w) in enumerate(zip(r, widths, strict=True))) for r in rows
+        "  ".join(_pad(cell, w, i) for i, (cell, w) in enumerate(zip(r, widths, strict=True))).rstrip() for r in rows
     )
 
 

@@ -25,21 +25,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
+from ..arguments import require_domain
 from ..domain import Clique, Domain
 from ..errors import InputError, counted
 from ..measurement import Measurement, Measurements
-from ..privacy.budget import ApproxDP, Budget, exact, part_of
+from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP, exact, part_of
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.requests import Ask, Asking, Measure, Request, answered, put
 from ..privacy.unit import PrivacyUnit
+from ..progress import step_begins
 from . import planned
-from .checks import check_curator, checked_size
+from .checks import check_curator, checked_public_size, checked_size
 from .error_curve import ErrorCurve, error_curve
-from .planned import PlannedTable, settled_later, table_text
+from .planned import PlannedTable, settled_later, steps_text
 from .transcript import Transcript
 
 Found = Mapping[str, Any]
@@ -67,11 +70,33 @@ class Step:
 
 @dataclass(frozen=True)
 class Whole:
-    """The budget that steps are cut from, with who is protected: makes the steps of a procedure."""
+    """All that a procedure is prepared from, which is public: columns, who is protected, and the whole budget that
+    steps are cut from. It makes these steps.
+
+    ``public_size`` is the number of records where that is public knowledge; ``approximate_size`` a guess of it, for the
+    errors that are shown.
+    """
 
     domain: Domain
     unit: PrivacyUnit
     budget: Budget
+    public_size: int | None = None
+    approximate_size: float | None = None
+
+    def __post_init__(self) -> None:
+        require_domain(self.domain)
+        if not isinstance(self.unit, PrivacyUnit) or not isinstance(self.budget, PureDP | ZCDP | ApproxDP):
+            raise InputError(
+                "a plan is made from a domain, who is protected and a budget, as in plan(domain, PrivacyUnit(), "
+                f"PureDP(1)); got {type(self.unit).__name__} and {type(self.budget).__name__}"
+            )
+        checked_public_size(self.public_size)
+        checked_size(self.approximate_size)
+
+    @property
+    def size(self) -> float | None:
+        """The number of records that errors are shown for: the public one, or the guess."""
+        return self.approximate_size if self.public_size is None else self.public_size
 
     def measure(self, name: str, request: Measure, *, why: str = "", kept: bool = True) -> Step:
         """A step that measures a query which is known before; its noise is known before, too."""
@@ -111,22 +136,19 @@ class Whole:
 class Procedure:
     """All steps of a learner, in order. Printable; made from public things only.
 
-    ``given`` are public tables that need no asking, such as a public number of records. ``approximate_size`` is a
-    public guess of that number, for the errors that are shown. ``spec``: what it was prepared from, as plain data, by
-    which a stopped run is known again.
+    ``given`` are public tables that need no asking, such as a public number of records. ``spec``: what it was prepared
+    from, as plain data, by which a stopped run is known again.
     """
 
     method: str
     whole: Whole
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
-    approximate_size: float | None = None
     given: tuple[Measurement, ...] = ()
     composition: Literal["composed", "in sequence", "as one Gaussian", "in blocks"] = "composed"
     spec: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        checked_size(self.approximate_size)
         parts = [part_of(step.share, self.budget) for step in self.steps]
         if (max(parts, default=0) if self.composition == "in blocks" else sum(parts)) > 1:
             raise InputError(f"the steps of {self.method!r} have shares of more than the whole budget")
@@ -190,8 +212,10 @@ class Procedure:
             asked = curator.in_gaussian(self.budget)
         in_blocks = self.composition == "in blocks"
         blocks = curator.partition(len(self.steps), self.budget) if in_blocks else ()
-        for step in self.steps:
+
+        for done, step in enumerate(self.steps):
             who = asked if step.block is None else blocks[step.block]
+            step_begins(step.name, done, len(self.steps), partial(_left, who))
             with who.step(step.name, step.share):
                 if step.rate is not None:
                     who = who.subsample(step.rate, step.share)
@@ -199,6 +223,7 @@ class Procedure:
                 measured, more = answered(who, step.asks(released), ask)
             kept += measured if step.kept else []
             found |= more or {}
+        step_begins("all is asked; the rest is computing", len(self.steps), len(self.steps), partial(_left, asked))
         return Measurements(kept, {**curator.statement(), "found": found})
 
     def _check(self, curator: Curator) -> None:
@@ -226,12 +251,12 @@ class Procedure:
     @property
     def noisy(self) -> tuple[PlannedTable, ...]:
         """Tables whose average cell is below one standard deviation of its noise; empty without an approximate size."""
-        return planned.noisy(self.tables, self.approximate_size)
+        return planned.noisy(self.tables, self.whole.size)
 
     @property
     def hopeless(self) -> tuple[PlannedTable, ...]:
         """Tables with an expected L1 error of 2 or more; empty without an approximate size."""
-        return planned.hopeless(self.tables, self.approximate_size)
+        return planned.hopeless(self.tables, self.whole.size)
 
     @property
     def noise_only_below(self) -> float:
@@ -240,20 +265,20 @@ class Procedure:
 
     def with_cautions(self, capped: Iterable[Clique] = (), way_out: str = "") -> Procedure:
         """The same procedure with notes on what noise will dominate; see :func:`discreet.learn.planned.cautions`."""
-        more = planned.cautions(self.tables, self.approximate_size, capped, way_out)
+        more = planned.cautions(self.tables, self.whole.size, capped, way_out)
         return replace(self, notes=(*self.notes, *more))
 
     def curve(self, amounts: Sequence[float] | None = None) -> ErrorCurve:
         """Expected error at other totals (ε, or ρ): ``print(plan.curve())``, ``plan.curve([0.5, 1, 2]).plot()``."""
         known = [(t.cells * float(t.grid), t.noise) for t in self.tables if t.cells]
-        return error_curve(known, self.budget, self.approximate_size, amounts)
+        return error_curve(known, self.budget, self.whole.size, amounts)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "method": self.method,
             "unit": self.unit.to_dict(),
             "budget": self.budget.to_dict(),
-            "approximate_size": self.approximate_size,
+            "approximate_size": self.whole.size,
             "steps": [
                 {
                     "name": step.name,
@@ -268,12 +293,17 @@ class Procedure:
         }
 
     def __str__(self) -> str:
-        rows = self.tables
-        size = f"{counted(len(rows), 'table')}, {counted(self.cells, 'cell')}"
-        text = f"{self.method}: {size + '; ' if rows else ''}{self.budget}; protects {self.unit}"
-        text += "\n" + table_text(rows, self.approximate_size) if rows else ""
-        reasons = list(dict.fromkeys(t.why for t in rows if t.why))
-        return text + "".join(f"\n{line}" for line in (*reasons, *self.notes))
+        known = sum(bool(row.cells) for row in self.tables)
+        size = f", {counted(known, 'table')}, {counted(self.cells, 'cell')}" if known else ""
+        head = f"{self.method}: {counted(len(self.steps), 'step')}{size}; {self.budget}; protects {self.unit}"
+        steps = ((step.name, float(part_of(step.share, self.budget)), step.rows) for step in self.steps)
+        reasons = dict.fromkeys(row.why for row in self.tables if row.why)
+        return "\n".join((head, steps_text(steps, self.whole.size), *reasons, *self.notes))
+
+
+def _left(curator: Curator) -> float:
+    """Which part of its budget a curator has left: public."""
+    return 0.0 if curator.remaining is None else float(part_of(curator.remaining, curator.budget))
 
 
 def _overheard(heard: Callable[[Any], None]) -> Ask:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from ..domain import Domain
 from ..errors import BudgetError, InputError, counted
 from ..measurement import Measurements
-from ..privacy.budget import Amount, Budget, exact
+from ..privacy.budget import Amount, exact
 from ..privacy.calibration import NoiseChoice
 from ..privacy.query import Marginals
 from ..privacy.requests import Measure
-from ..privacy.unit import PrivacyUnit
-from .checks import as_measurements, check_noise, check_plan
+from .checks import as_measurements, check_noise
 from .fields.learner import as_cliques
 from .learner import Learner
 from .procedure import Procedure, Whole
@@ -59,19 +58,10 @@ class Tables(Learner[Measurements]):
         if least == 0:
             raise InputError(f"weights {said}: a table with weight zero would be all noise; leave the table out")
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """One step: all tables. Guarantee: the budget, by composition over the tables."""
-        check_plan(domain, unit, budget)
-        whole = Whole(domain, unit, budget)
-        request = Measure(budget, Marginals(domain, self.cliques), self.noise, self.weights)
-        return Procedure(METHOD, whole, (whole.measure(METHOD, request),), (), approximate_size)
+        request = Measure(whole.budget, Marginals(whole.domain, self.cliques), self.noise, self.weights)
+        return Procedure(METHOD, whole, (whole.measure(METHOD, request),))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Measurements:
         """The same tables, with zeros where the schema says that no record can be."""

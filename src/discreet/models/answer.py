@@ -154,7 +154,7 @@ class Answer:
             **({"caution": self.caution} if self.caution else {}),
         }
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str | None = None) -> Any:
         """One row for each cell, a column for each name and ``probability``, as pandas, polars or pyarrow."""
         cells = list(self)
         columns: dict[str, list[Any]] = {n: [labels[axis] for labels, _ in cells] for axis, n in enumerate(self.names)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from .distribution import Distribution
 POSITIVE, NEGATIVE, NODE = "#5a8fc8", "#d0713f", "#e8eef6"
 THINNEST, THICKEST = 0.6, 5.0
 SWEEPS = 12
+FEWEST_EDGES, EDGES_A_COLUMN = 30, 2
 NAME_ROOM, PASSING_ROOM = 1.0, 0.35
 Edge = tuple[str, str]
 Point = tuple[float, float]
@@ -53,12 +54,13 @@ def draw(
     unknown = [edge for edge in strengths if edge not in set(model.edges)]
     if unknown:
         raise InputError(f"{unknown[0]} is no edge of the model")
-    place, routes = layout(model, random_state) if positions is None else (dict(positions), {})
+    drawn = strongest(model, strengths)
+    place, routes = layout(model, random_state, drawn) if positions is None else (dict(positions), {})
     if ax is None:
         size = 4.5 + 0.9 * math.sqrt(len(model.domain))
         _, ax = plt.subplots(figsize=(1.25 * size, size), layout="constrained")
     largest = max((abs(s) for s in strengths.values() if math.isfinite(s)), default=0.0)
-    for edge in model.edges:
+    for edge in reversed(drawn):  # the strongest on top
         points = [place[edge[0]], *routes.get(edge, ()), place[edge[1]]]
         _draw_edge(ax, points, strengths.get(edge, 0.0), largest, model.directed)
     font = max(6.0, 10.0 - 0.06 * len(model.domain))
@@ -67,22 +69,41 @@ def draw(
         ax.text(x, y, name, ha="center", va="center", fontsize=font, bbox=box, zorder=3)
     handles = [
         Line2D([], [], color=_colour(s), linewidth=_thickness(s, largest), label=label, linestyle=_dashes(s))
-        for label, s in _extremes(strengths.values()).items()
+        for label, s in _extremes(strengths[edge] for edge in drawn if edge in strengths).items()
     ]
     if handles:
         what = "weight" if hasattr(model, "width") else "mutual information (nats)"
         ax.legend(
             handles=handles, title=what if strength is None else "strength", fontsize=8, loc="best", framealpha=0.9
         )
-    ax.set_title(title if title is not None else f"{type(model).__name__}, {counted(len(model.domain), 'column')}")
+    if title is None:
+        title = f"{type(model).__name__}, {counted(len(model.domain), 'column')}"
+        if len(drawn) < len(model.edges):
+            title += f", the {len(drawn)} strongest of {len(model.edges)} edges"
+    ax.set_title(title)
     ax.set_axis_off()
     ax.margins(0.12)
     return ax
 
 
-def layout(model: Distribution, random_state: int = 0) -> tuple[Place, Routes]:
-    """Where the columns go, one unit apart, and the points that an arrow passes on its way around others."""
-    return _layers(model) if model.directed else (_springs(model, random_state), {})
+def layout(model: Distribution, random_state: int = 0, edges: Collection[Edge] | None = None) -> tuple[Place, Routes]:
+    """Where the columns go, one unit apart, and the points that an arrow passes on its way around others.
+
+    ``edges`` are those that are drawn: all of them by default.
+    """
+    drawn = model.edges if edges is None else tuple(edge for edge in model.edges if edge in set(edges))
+    return _layers(model, drawn) if model.directed else (_springs(model, random_state, drawn), {})
+
+
+def most_edges(model: Distribution) -> int:
+    """How many edges a drawing of this model holds and can still be read."""
+    return max(FEWEST_EDGES, EDGES_A_COLUMN * len(model.domain))
+
+
+def strongest(model: Distribution, strength: Mapping[Edge, float]) -> list[Edge]:
+    """The edges to draw, the strongest first: all of them, or as many as can be told apart."""
+    by_strength = sorted(model.edges, key=lambda edge: -abs(strength.get(edge, 0.0)))
+    return by_strength[: most_edges(model)]
 
 
 def _thickness(value: float, largest: float) -> float:
@@ -126,17 +147,17 @@ def _draw_edge(ax: Any, points: list[Point], value: float, largest: float, direc
 # -- springs for undirected graphs -----------------------------------------------------------------------------------
 
 
-def _springs(model: Distribution, random_state: int) -> Place:
+def _springs(model: Distribution, random_state: int, edges: Sequence[Edge]) -> Place:
     import networkx as nx  # slow to import, and only needed to draw
 
     parts: list[Place] = []
-    for names in connected_components(model.domain, model.edges):
+    for names in connected_components(model.domain, edges):
         if len(names) == 1:
             parts.append({names[0]: (0.0, 0.0)})
             continue
         graph = nx.Graph()  # names in domain order, so that the same model is drawn the same way every time
         graph.add_nodes_from(names)
-        graph.add_edges_from(edge for edge in model.edges if edge[0] in graph)
+        graph.add_edges_from(edge for edge in edges if edge[0] in graph)
         parts.append(_part(graph, random_state))
     return _pack(parts)
 
@@ -176,21 +197,26 @@ def _pack(parts: list[Place]) -> Place:
 # -- layers for networks ---------------------------------------------------------------------------------------------
 
 
-def _layers(model: Any) -> tuple[Place, Routes]:
+def _layers(model: Any, edges: Sequence[Edge]) -> tuple[Place, Routes]:
     """Parents above children, and waypoints for arrows that pass a layer, so that they go around the columns there."""
+    parents: dict[str, list[str]] = {name: [] for name in model.order}
+    children: dict[str, list[str]] = {name: [] for name in model.order}
+    for parent, child in edges:
+        parents[child].append(parent)
+        children[parent].append(child)
     depth: dict[str, int] = {}
     for name in model.order:
-        depth[name] = max((depth[parent] + 1 for parent in model.parents[name]), default=0)
+        depth[name] = max((depth[parent] + 1 for parent in parents[name]), default=0)
     # A root sits right above its first child, not on top of everything.
     for name in model.order:
-        if not model.parents[name] and model.children[name]:
-            depth[name] = min(depth[child] for child in model.children[name]) - 1
+        if not parents[name] and children[name]:
+            depth[name] = min(depth[child] for child in children[name]) - 1
     layers: dict[int, list[Stop]] = {}
     near: dict[Stop, list[Stop]] = {name: [] for name in model.order}
     for name in model.order:
         layers.setdefault(depth[name], []).append(name)
     passing: dict[Edge, list[Stop]] = {}
-    for parent, child in model.edges:
+    for parent, child in edges:
         passing[parent, child] = [(parent, child, level) for level in range(depth[parent] + 1, depth[child])]
         for stop in passing[parent, child]:
             layers[stop[2]].append(stop)  # type: ignore[index]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..domain import Attribute, Domain, level_text
 from ..encoding import Codes
 from ..errors import InputError, counted
-from ..frames import csv_text, inert
+from ..frames import csv_text, inert, library
 from .encoding import check_codes, code_type
 
 RandomState = int | np.random.Generator | None
@@ -171,17 +171,15 @@ class Records:
             return "int" if attribute.integer else "float", attribute.missing is not None or attribute.other is not None
         return value_table(attribute)[1], attribute.missing is not None
 
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """A frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"``, in the original column order."""
+    def to_frame(self, backend: str | None = None) -> Any:
+        """A frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"`` (the first that is installed by default), in the
+        original column order."""
         makers = {"pandas": self.to_pandas, "polars": self.to_polars, "pyarrow": self.to_arrow}
-        if backend not in makers:
-            raise InputError(f"backend must be one of {', '.join(map(repr, makers))}; got {backend!r}")
-        return makers[backend]()
+        return makers[library(backend).__name__]()
 
     def to_pandas(self) -> Any:
         """A pandas DataFrame; whole numbers and booleans that may be missing come as nullable ``Int64``/``boolean``."""
-        import pandas as pd  # type: ignore[import-untyped,unused-ignore]  # optional, like the two below
-
+        pd = library("pandas")
         nullable = {"int": "Int64", "bool": "boolean"}
         columns = {}
         for a in self.domain.attributes:
@@ -196,8 +194,7 @@ class Records:
 
     def to_polars(self) -> Any:
         """A polars DataFrame."""
-        import polars as pl
-
+        pl = library("polars")
         types = {"int": pl.Int64, "bool": pl.Boolean, "str": pl.String, "float": pl.Float64}
         columns = []
         for a in self.domain.attributes:

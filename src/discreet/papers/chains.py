@@ -29,7 +29,7 @@ from ..domain import Attribute, Clique, Domain
 from ..errors import InputError
 from ..factor import CliqueVector, log_of
 from ..learn.cards import card_of
-from ..learn.checks import as_measurements, check_noise, check_plan
+from ..learn.checks import as_measurements, check_noise
 from ..learn.fields.learner import FieldLearner
 from ..learn.fields.noise_aware import NoiseAwareField
 from ..learn.learner import Learner
@@ -153,24 +153,17 @@ class HeldOutSteps(Learner[float]):
         if not -math.inf < self.floor < 0:
             raise InputError(f"floor is a log-probability below 0, got {self.floor}")
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        _check_persons(domain, unit, budget)
+    def prepare(self, whole: Whole) -> Procedure:
+        _check_persons(whole)
+        domain = whole.domain
         after, states = domain[AFTER], self.chain.states
         if after.labels != states.labels:
             raise InputError(f"the chain is about the states {states.labels}, the steps about {after.labels}")
         scores = self.chain.step_scores(self.floor)
         terms = np.stack([scores / -self.floor, np.ones_like(scores)], axis=-1)
         query = CellSums(domain, STEPS, terms, grid=Fraction(1, 1024), label="log-likelihood and steps")
-        whole = Whole(domain, unit, budget)
-        step = whole.measure("log-likelihood and number of steps", Measure(budget, query))
-        return Procedure("held-out log-likelihood", whole, (step,), (), approximate_size)
+        step = whole.measure("log-likelihood and number of steps", Measure(whole.budget, query))
+        return Procedure("held-out log-likelihood", whole, (step,))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> float:
         (measured,) = measurements
@@ -204,19 +197,12 @@ class ChainLearner(Learner[MarkovChain]):
     def query(self, domain: Domain) -> Query:
         return Marginals(domain, [STEPS]) if self.bound == "sample" else ScaledSteps(domain)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """One step, the table of moves; ``approximate_size`` is the number of moves (or, for "scale", of people)."""
-        _check_persons(domain, unit, budget)
-        whole, request = Whole(domain, unit, budget), Measure(budget, self.query(domain), self.noise)
+        _check_persons(whole)
+        request = Measure(whole.budget, self.query(whole.domain), self.noise)
         step = whole.measure("table of steps", request, why="Starts and transitions are one table.")
-        return Procedure(f"chain, {self.bound}", whole, (step,), (), approximate_size)
+        return Procedure(f"chain, {self.bound}", whole, (step,))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovChain:
         """From a table of steps that was measured before. Post-processing."""
@@ -230,10 +216,9 @@ class ChainLearner(Learner[MarkovChain]):
         return MarkovChain(after, rows[-1], rows[:-1], card)
 
 
-def _check_persons(domain: Domain, unit: PrivacyUnit, budget: Budget) -> None:
+def _check_persons(whole: Whole) -> None:
     """A row of a table of steps is a move, and one visit is part of two of them: protecting rows protects nobody."""
-    check_plan(domain, unit, budget)
-    if unit.column is None:
+    if whole.unit.column is None:
         raise InputError(
             "a table of steps is about people: give Curator(table, PrivacyUnit(column, max_rows=…), budget) with the "
             "column that names the person; one row protects a single move only"

@@ -24,7 +24,6 @@ import numpy as np
 from ..domain import Clique, Domain
 from ..errors import InputError
 from ..learn.cards import card_of
-from ..learn.checks import check_plan
 from ..learn.counting import counted_first, records_in
 from ..learn.learner import Learner
 from ..learn.procedure import Found, Procedure, Step, Whole
@@ -38,7 +37,6 @@ from ..measurement import Measurement, Measurements
 from ..models.binary import BinaryMRF
 from ..privacy.budget import Budget
 from ..privacy.requests import Asking
-from ..privacy.unit import PrivacyUnit
 
 QueryRelease = Literal["gaussian", "multiplicative_weights", "perturbed_leader"]
 RELEASES: dict[str, Any] = {
@@ -97,45 +95,38 @@ class MaximalMonomials(Learner[BinaryMRF]):
         if self.random_state != 0 and self.release != "perturbed_leader":
             raise InputError(f"random_state is for release='perturbed_leader'; {self.release!r} has nothing to seed")
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """The number of records unless it is public, regressions, and parities of order up to t − 1; each half of the
         records is counted for itself."""
-        check_plan(domain, unit, budget)
-        order, whole = order_in(domain, self.order), Whole(domain, unit, budget)
+        domain, unit, budget = whole.domain, whole.unit, whole.budget
+        order = order_in(domain, self.order)
         descent = spin_descent(domain, unit, order, self.width, self.variant, self.steps)
         given: tuple[Measurement, ...] = ()
         steps: tuple[Step, ...]
         if self.halves and order > 1:
-            count, _, rest = counted_first(whole, None)  # how many records a half has is not public
+            half = Whole(domain, unit, budget)  # how many records it has is not public
+            count, _, rest = counted_first(half)
             steps = (
-                in_block(0, budget, descent.prepared(whole, None)[0]),
-                in_block(1, budget, (*count, self._parities(whole, rest, order, None))),
+                in_block(0, budget, descent.prepared(half)[0]),
+                in_block(1, budget, (*count, self._parities(half, rest, order))),
             )
         elif order > 1:
-            count, given, rest = counted_first(whole, public_size)
+            count, given, rest = counted_first(whole)
             first, second = rest.split([1, 1])
-            regressions = descent.step(whole, first, public_size)
-            steps = (*count, regressions, self._parities(whole, second, order, public_size))
+            regressions = descent.step(whole, first)
+            steps = (*count, regressions, self._parities(whole, second, order))
         else:
-            steps, given = descent.prepared(whole, public_size)
+            steps, given = descent.prepared(whole)
         return Procedure(
             f"{METHOD}, binary fields of order {self.order}",
             whole,
             steps,
             (NOTE,),
-            approximate_size,
             given,
             composition="in blocks" if self.halves and order > 1 else "composed",
         )
 
-    def _parities(self, whole: Whole, share: Budget, order: int, public_size: int | None) -> Step:
+    def _parities(self, whole: Whole, share: Budget, order: int) -> Step:
         """Line 6: E Π_{i∈I} z_i for |I| ≤ t − 1."""
         workload = Parities(whole.domain, features_of(whole.domain, order)[:-1])
         options = {"random_state": self.random_state} if self.release == "perturbed_leader" else {}
@@ -145,7 +136,7 @@ class MaximalMonomials(Learner[BinaryMRF]):
             found = yield from answers.answering(share, records_in(released))
             return {"parities": dict(zip(workload.monomials, map(float, found.answers), strict=True))}
 
-        step = answers.step(whole, share, public_size)
+        step = answers.step(whole, share)
         name = f"parities up to order {order - 1}, {self.release}: {step.name}"
         return replace(step, name=name, rows=tuple(replace(row, name=name) for row in step.rows), asks=asks)
 

@@ -26,18 +26,17 @@ import numpy as np
 from ..domain import Clique, Domain
 from ..errors import InputError
 from ..learn.cards import card_of
-from ..learn.checks import as_measurements, check_noise, check_plan
+from ..learn.checks import as_measurements, check_noise
 from ..learn.fields.learner import Array, as_cliques, covering, maximal, positive
 from ..learn.fields.likelihood import Field
 from ..learn.learner import Learner
 from ..learn.procedure import Procedure, Whole
 from ..measurement import Measurements
 from ..models.markov import MarkovRandomField
-from ..privacy.budget import Budget
 from ..privacy.calibration import NoiseChoice
 from ..privacy.query import Part, Query
 from ..privacy.requests import Measure
-from ..privacy.unit import PrivacyUnit, Relation, Sensitivity
+from ..privacy.unit import Relation, Sensitivity
 
 GRID = 2**20
 SLACK = 1e-4
@@ -114,18 +113,10 @@ class OutputPerturbation(Learner[MarkovRandomField]):
     def query(self, domain: Domain) -> PenalisedFit:
         return PenalisedFit(domain, self.cliques, self.strength)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        check_plan(domain, unit, budget)
-        whole, request = Whole(domain, unit, budget), Measure(budget, self.query(domain), self.noise)
+    def prepare(self, whole: Whole) -> Procedure:
+        request = Measure(whole.budget, self.query(whole.domain), self.noise)
         step = whole.measure("log potentials", request, why="Noise on log potentials, not on counts.")
-        return Procedure(self.method, whole, (step,), (), approximate_size)
+        return Procedure(self.method, whole, (step,))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The model from the noisy potentials that :meth:`fit` measured; other tables are of no use to it."""

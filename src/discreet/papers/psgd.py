@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ import numpy as np
 from ..domain import Domain
 from ..errors import InputError
 from ..learn.cards import card_of
-from ..learn.checks import as_measurements, check_plan
+from ..learn.checks import as_measurements
 from ..learn.fields.learner import Array, as_cliques, covering, maximal, positive
 from ..learn.fields.likelihood import Field
 from ..learn.learner import Learner
@@ -25,11 +25,10 @@ from ..learn.planned import PlannedTable
 from ..learn.procedure import Found, Procedure, Step, Whole
 from ..measurement import Measurement, Measurements, Noise
 from ..models.markov import MarkovRandomField
-from ..privacy.budget import Budget
 from ..privacy.queries.descent import SampledRounds, multiplier_for, noise_scale
 from ..privacy.query import Part, Query
 from ..privacy.requests import Asking
-from ..privacy.unit import PrivacyUnit, Relation, Sensitivity, as_probability
+from ..privacy.unit import Relation, Sensitivity, as_probability
 
 MARGINAL_UNITS = 2**16
 WEIGHT_UNITS = 2**10
@@ -124,18 +123,11 @@ class PrivateDescent(Learner[MarkovRandomField]):
         if self.penalty != 0:
             positive("penalty", self.penalty)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """One step, all rounds. Shown is the noise of the mean of all rounds, in records, as that is what moves θ: the
         noise of one round divided by √rounds."""
-        check_plan(domain, unit, budget)
-        field, radius = self._field(domain)
+        unit, budget = whole.unit, whole.budget
+        field, radius = self._field(whole.domain)
         multiplier = multiplier_for(unit, budget, self.rate, self.rounds)
 
         def query(done: Sequence[Measurement]) -> ClippedGradients:
@@ -155,8 +147,8 @@ class PrivateDescent(Learner[MarkovRandomField]):
         )
         name = "clipped gradients of random samples"
         step = Step(name, budget, (PlannedTable((), field.size, 1.0, noise, why, name=name),), asks)
-        whole, size = Whole(domain, unit, budget), approximate_size or self.approximate_size
-        return Procedure(self.method, whole, (step,), (), size)
+        whole = replace(whole, approximate_size=whole.approximate_size or self.approximate_size)
+        return Procedure(self.method, whole, (step,))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """From the noisy gradients of all rounds: the mean of θ over the second half, where noise averages out."""

@@ -38,7 +38,6 @@ from ..learn.checks import (
     check_least_records,
     check_limits,
     check_noise,
-    check_plan,
 )
 from ..learn.graph_input import Graph, materialised
 from ..learn.learner import Learner
@@ -50,7 +49,6 @@ from ..models.bayesian import BayesianNetwork
 from ..privacy.budget import Amount, Budget, exact
 from ..privacy.calibration import NoiseChoice, amplified
 from ..privacy.requests import Asking
-from ..privacy.unit import PrivacyUnit
 from .compute_parameters import LEAST_RECORDS, NodeTables, node_requests, node_tables, parameters, records_of
 
 METHOD = "two_stage"
@@ -95,25 +93,17 @@ class TwoStageNetwork(Learner[BayesianNetwork]):
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """Stage I on a random sample, then stage II, whose shares follow from it: they are shown as ranges, and errors
         at equal shares. Noise intervals from the tables of stage II take its shares as they are."""
-        check_plan(domain, unit, budget)
-        families, whole = self.families(domain), Whole(domain, unit, budget)
-        first, second = self._stages(budget)
+        families = self.families(whole.domain)
+        first, second = self._stages(whole.budget)
         rate, part = exact(self.rate, "rate"), exact(self.first_stage, "first_stage")
-        equal: list[Amount] = [1] * len(domain)
+        equal: list[Amount] = [1] * len(whole.domain)
 
         def stage_one(released: Measurements) -> Asking[Found]:
             tables: list[Measurement] = []
-            for _, request in node_requests(families, amplified(first, rate, unit), equal, self.noise):
+            for _, request in node_requests(families, amplified(first, rate, whole.unit), equal, self.noise):
                 tables += yield request
             weights = budget_weights(families, node_tables(families, tables))
             return {"shares": {name: w / sum(weights.values()) for name, w in weights.items()}}
@@ -129,7 +119,7 @@ class TwoStageNetwork(Learner[BayesianNetwork]):
         shown = [whole.measure(n, r, why=why) for n, r in node_requests(families, second, equal, self.noise)]
         rows = [replace(row, share_range=(0.0, float(1 - part) / 2)) for step in shown for row in step.rows]
         tables = Step("stage II", second, tuple(rows), stage_two)
-        return Procedure(METHOD, whole, (sample, tables), families.notes(), approximate_size).with_cautions()
+        return Procedure(METHOD, whole, (sample, tables), families.notes()).with_cautions()
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         """From the tables of :meth:`measure`, in their order; post-processing only."""

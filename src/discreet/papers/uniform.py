@@ -12,7 +12,6 @@ from ..learn.checks import (
     check_least_records,
     check_limits,
     check_noise,
-    check_plan,
 )
 from ..learn.graph_input import Graph, materialised
 from ..learn.learner import Learner
@@ -20,9 +19,7 @@ from ..learn.networks.families import LARGEST_FAMILY, Families
 from ..learn.procedure import Procedure, Whole
 from ..measurement import Measurements
 from ..models.bayesian import BayesianNetwork
-from ..privacy.budget import Budget
 from ..privacy.calibration import NoiseChoice
-from ..privacy.unit import PrivacyUnit
 from .compute_parameters import LEAST_RECORDS, node_requests, node_tables, parameters, records_of
 
 METHOD = "uniform"
@@ -54,22 +51,14 @@ class UniformNetwork(Learner[BayesianNetwork]):
     def families(self, domain: Domain) -> Families:
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """A step for each column: the table of its family and that of its parents."""
-        check_plan(domain, unit, budget)
-        families, whole = self.families(domain), Whole(domain, unit, budget)
+        families = self.families(whole.domain)
         steps = [
             whole.measure(f"tables of {name}", request, why="Equal shares for all columns.")
-            for name, request in node_requests(families, budget, [1] * len(domain), self.noise)
+            for name, request in node_requests(families, whole.budget, [1] * len(whole.domain), self.noise)
         ]
-        return Procedure(METHOD, whole, tuple(steps), families.notes(), approximate_size).with_cautions()
+        return Procedure(METHOD, whole, tuple(steps), families.notes()).with_cautions()
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         """From the tables of :meth:`measure`, in their order; post-processing only."""

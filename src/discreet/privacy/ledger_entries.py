@@ -17,7 +17,7 @@ from .._version import __version__
 from ..errors import LedgerError
 from ..signing import SigningKey, is_signed
 from .budget import Budget, GaussianDP
-from .ledger_access import SLICE_SECONDS, patiently
+from .ledger_access import SLICE_SECONDS, in_words, patiently
 
 FORMAT = "discreet-ledger-1"
 _COLUMNS = "number, time, kind, details, chain"
@@ -134,10 +134,14 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
             isolation_level=None,
             check_same_thread=False,
         )
-        # The commit survives a power cut, the directory entry included.
-        patiently(connection, path, "PRAGMA synchronous = EXTRA")
     except sqlite3.Error as error:
         raise LedgerError(f"cannot open the ledger {path}: {error}") from None
+    try:
+        with in_words(path):  # the commit survives a power cut, the directory entry included
+            patiently(connection, path, "PRAGMA synchronous = EXTRA")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -1,4 +1,4 @@
-"""The release file: a model, its card and, where the learner allows it, the noisy sums and the recipe behind it.
+"""The release file: a model, its card and, where the learner allows it, the noisy sums that it follows from.
 
 Whoever has the file can learn the model again, ask how far the noise can have moved an answer, and write a report: all
 of it post-processing, which costs no budget. Loading is as safe as for every native file (:mod:`discreet.io.archive`).
@@ -29,9 +29,10 @@ from .uncertainty import NoiseIntervals, noise_intervals
 
 DRAWS = 40
 """Refits behind an interval: the half-width is then right to about a tenth."""
-_KEYS = ("recipe", "again", "measurements", "run", "stated")
 _REPEATED = ("fit_steps", "iterations", "steps")  # options that say how often the tables are gone over
 _SECONDS_A_PASS, _SECONDS_A_CELL = 5e-4, 2e-8
+_EARLIER = ("again", "recipe")  # the specification, in files of earlier versions
+_KEYS = ("spec", *_EARLIER, "measurements", "run", "stated")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +48,10 @@ class Release:
     ----------
     model:
         With its card: who is protected, how far, what was spent on what.
-    recipe:
+    spec:
         How it was learned: a :class:`discreet.Spec`.
-    again, measurements:
-        The recipe that makes the model from these noisy sums; None where the learner asks the rows step by step.
+    measurements:
+        The noisy sums from which the spec makes the model; None where the learner asks the rows step by step.
     run:
         What was said on the command line or in the run file, but for the places of files.
     stated:
@@ -58,8 +59,7 @@ class Release:
     """
 
     model: Model
-    recipe: Spec | None = None
-    again: Spec | None = None
+    spec: Spec | None = None
     measurements: Measurements | None = None
     run: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Release:
         cls, learned: Learned, run: Mapping[str, Any] | None = None, stated: Mapping[str, Any] | None = None
     ) -> Release:
         """Put together what was learned and what was said."""
-        return cls(learned.model, learned.spec, learned.again, learned.measurements, dict(run or {}), stated or {})
+        return cls(learned.model, learned.spec, learned.measurements, dict(run or {}), stated or {})
 
     @property
     def card(self) -> Mapping[str, Any]:
@@ -90,16 +90,16 @@ class Release:
 
     def refit(self, measurements: Measurements | None = None) -> Model:
         """The model again, from the noisy sums in the file (or from others of the same shape)."""
-        recipe, kept = self._needed()
+        spec, kept = self._needed()
         self._check_work()
-        model: Model = recipe.estimate(kept if measurements is None else measurements, self.model.domain)
+        model: Model = spec.estimate(kept if measurements is None else measurements, self.model.domain)
         return model
 
     def intervals(self, level: float = 0.9, draws: int = DRAWS, random_state: RandomState = 0) -> NoiseIntervals:
         """How far the noise can have moved the model's answers. With a graph that was found privately they are for
         this graph; see :mod:`discreet.release.uncertainty` for what they cover."""
-        recipe, kept = self._needed()
-        expected = recipe.learner().expected(kept)
+        spec, kept = self._needed()
+        expected = spec.learner().expected(kept)
         return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=expected)
 
     def interval_seconds(self, draws: int = DRAWS) -> float:
@@ -115,8 +115,8 @@ class Release:
     def refit_seconds(self) -> float:
         """At least about how long one refit takes, by what the recipe asks for: whoever made the file may have asked
         for ten million steps."""
-        recipe, kept = self._needed()
-        asked = [recipe.options.get(name) for name in _REPEATED]
+        spec, kept = self._needed()
+        asked = [spec.options.get(name) for name in _REPEATED]
         passes = max((n for n in asked if isinstance(n, int)), default=1)
         return passes * (_SECONDS_A_PASS + _SECONDS_A_CELL * sum(m.counts.size for m in kept))
 
@@ -132,19 +132,19 @@ class Release:
     @property
     def graph_was_found(self) -> bool:
         """Whether the graph was found privately: intervals then take it as it is."""
-        return self.recipe is not None and self.recipe.learner().finds_graph
+        return self.spec is not None and self.spec.learner().finds_graph
 
     @property
     def has_intervals(self) -> bool:
         """Whether :meth:`intervals` can be asked for."""
-        if self.again is None or self.measurements is None:
+        if self.spec is None or self.measurements is None:
             return False
         tables = all(m.clique is not None for m in self.measurements)
         noisy = any(m.noise.variance for m in self.measurements)
-        return noisy and (tables or self.again.learner().expected(self.measurements) is not None)
+        return noisy and (tables or self.spec.learner().expected(self.measurements) is not None)
 
     def refit_agrees(self, tolerance: float = 1e-6) -> bool:
-        """Whether the model is what the recipe makes of the noisy sums: then nothing but them is in it."""
+        """Whether the model is what the spec makes of the noisy sums: then nothing but them is in it."""
         again = self.refit()
         (header, arrays), (header_, arrays_) = self.model.to_archive(), again.to_archive()
         same = (
@@ -154,12 +154,12 @@ class Release:
         return same and all(close)
 
     def _needed(self) -> tuple[Spec, Measurements]:
-        if self.again is None or self.measurements is None:
+        if self.spec is None or self.measurements is None:
             raise InputError(
                 "this release holds no noisy sums from which its model follows: it cannot be learned again, and has no "
                 "noise intervals"
             )
-        return self.again, self.measurements
+        return self.spec, self.measurements
 
     # -- files -----------------------------------------------------------------------------------------------------
 
@@ -170,8 +170,7 @@ class Release:
             raise InputError(f"a release is a .zip file, which keeps everything; got {os.fspath(path)!r}")
         measured, arrays = (None, {}) if self.measurements is None else self.measurements.to_archive()
         beside = {
-            "recipe": None if self.recipe is None else self.recipe.to_dict(),
-            "again": None if self.again is None else self.again.to_dict(),
+            "spec": None if self.spec is None else self.spec.to_dict(),
             "measurements": measured,
             "run": plain(dict(self.run)),
             "stated": plain(dict(self.stated)),
@@ -197,9 +196,9 @@ def _opened(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
         if key not in _KEYS:
             raise FileFormatError(f"its release part has the unknown key {key[:60]!r}")
     out: dict[str, Any] = {}
-    for key in ("recipe", "again"):
-        if header.get(key) is not None:
-            out[key] = Spec.from_dict(header[key])
+    said = next((header[key] for key in ("spec", *_EARLIER) if header.get(key) is not None), None)
+    if said is not None:
+        out["spec"] = Spec.from_dict(said)
     for key in ("run", "stated"):
         if not isinstance(header.get(key), dict | None):
             raise FileFormatError(f"its {key} is not a table")

@@ -74,7 +74,7 @@ class Interval:
     def covers(self, target: Any) -> NDArray[np.bool_]:
         return np.asarray((self.lower <= target) & (target <= self.upper))
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: str | None = None) -> Any:
         """One row for each cell: its labels, the estimate, and both ends."""
         names = () if self.answer is None else self.answer.names
         cells = [labels for labels, _ in self.answer] if self.answer is not None else [()] * self.estimate.size
@@ -88,11 +88,14 @@ class Interval:
         if self.answer is not None:
             return self._labelled(self.answer) + note
 
-        def show(x: Array) -> str:
-            return np.array2string(np.asarray(x), precision=4, suppress_small=True)
-
-        text = f"Interval({show(self.estimate)}, {self.level:.0%} between {show(self.lower)} and {show(self.upper)})"
-        return text + note
+        ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)
+        rows = [
+            f"{x:.{d}f} ({low:.{d}f} to {high:.{d}f})"
+            for (x, low, high), d in zip(ends, map(digits, self.half_width.reshape(-1)), strict=True)
+        ]
+        most = 20
+        more = f", … and {len(rows) - most} more" if len(rows) > most else ""
+        return f"Interval({', '.join(rows[:most])}{more}, at {self.level:.0%}){note}"
 
     def _labelled(self, answer: Answer, most: int = 40) -> str:
         ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)

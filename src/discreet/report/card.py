@@ -17,9 +17,11 @@ from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ..privacy.unit import PrivacyUnit
 from ..release import Release
 from . import words
+from .reasons import Reason, reasons, shown
 from .spending import merged, portions
 
 NOT_STATED = "not stated"
+MOST_REASONS = 12
 
 # The registry's fields in its order. True: the curator may state it; False: it follows from the release.
 FIELDS: dict[str, dict[str, bool]] = {
@@ -194,10 +196,20 @@ def _mechanisms(card: Mapping[str, Any]) -> str:
 
 
 def _post_processing(release: Release) -> str:
-    said = "not stated" if release.recipe is None else str(release.recipe)
-    if release.again is not None:
+    said = "not stated" if release.spec is None else str(release.spec)
+    if release.measurements is not None:
         said += ". The model follows from the noisy tables in the release, which are part of it"
-    return said + "."
+    few, rest = shown(reasons(release.card, release.measurements), MOST_REASONS)
+    return f"{said}.{_why(few)}{' ' if rest and few else ''}{rest if few else ''}"
+
+
+def _why(few: Sequence[Reason]) -> str:
+    """Why tables were measured: by how far the model was off before, and what their noise is."""
+    each = [
+        f"{r.table} (" + ("" if r.distance is None else f"off by {max(r.distance, 0):,}, ") + f"noise {r.noise:,.3g})"
+        for r in few
+    ]
+    return f" Tables were chosen by released numbers, in records: {', '.join(each)}." if each else ""
 
 
 def _curators(value: Any) -> list[dict[str, Any]]:

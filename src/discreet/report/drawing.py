@@ -7,22 +7,32 @@ from collections.abc import Collection, Mapping
 from html import escape
 from itertools import pairwise
 
+import numpy as np
+
 from ..models.base import Model
-from ..models.plotting import layout
+from ..models.plotting import layout, strongest
 
 THINNEST, THICKEST = 1.0, 7.0
 _BESIDE, _BELOW, _HIGH, _MARGIN = 104.0, 86.0, 26.0, 16.0
 _LETTER = 7.6
+_GAP, _PUSHES = 14.0, 300
+_SMALLEST = 0.7  # of the drawing's own size: names stay legible, and what is wider scrolls
 Edge = tuple[str, str]
 Point = tuple[float, float]
 
 
 def graph_svg(model: Model, strength: Mapping[Edge, float], faded: Collection[Edge] = ()) -> str:
-    """The graph; thickness is strength, and faded edges are those that noise alone could have made."""
-    place, routes = layout(model)
+    """The graph; thickness is strength, and faded edges are those that noise alone could have made.
+
+    Of many edges the strongest are drawn (:func:`drawn_edges`), on top of the weaker ones.
+    """
+    drawn = drawn_edges(model, strength, faded)
+    place, routes = layout(model, edges=drawn)
+    widths = {name: _LETTER * max(3, len(_short(name))) + 16 for name in place}
     at = {name: _on_screen(point) for name, point in place.items()}
+    if not model.directed:
+        at = _without_overlaps(at, widths)
     bends = {edge: [_on_screen(point) for point in points] for edge, points in routes.items()}
-    widths = {name: _LETTER * max(3, len(_short(name))) + 16 for name in at}
     turns = [px for points in bends.values() for px, _ in points]
     left = min([*turns, *(px - widths[n] / 2 for n, (px, _) in at.items())], default=0) - _MARGIN
     right = max([*turns, *(px + widths[n] / 2 for n, (px, _) in at.items())], default=0) + _MARGIN
@@ -30,7 +40,7 @@ def graph_svg(model: Model, strength: Mapping[Edge, float], faded: Collection[Ed
     bottom = max((py for _, py in at.values()), default=0) + _HIGH / 2 + _MARGIN
     largest = max((abs(s) for s in strength.values() if math.isfinite(s)), default=0.0)
     lines = []
-    for edge in model.edges:
+    for edge in reversed(drawn):
         way = [at[edge[0]], *bends.get(edge, ()), at[edge[1]]]
         lines.append(_edge(model, edge, way, strength.get(edge, 0.0), largest, edge in faded, widths[edge[1]]))
     nodes = [_node(name, at[name], widths[name]) for name in at]
@@ -41,13 +51,40 @@ def graph_svg(model: Model, strength: Mapping[Edge, float], faded: Collection[Ed
         f'<path d="M0 1 10 5 0 9z" class="head {kind}"/></marker>'
         for kind in ("plus", "minus", "faded")
     )
+    wide = right - left
     return (
-        f'<svg class="graph" viewBox="{size}" style="max-width:{right - left:.0f}px" role="img" '
-        f'aria-label="Graph of {len(at)} columns and {len(model.edges)} edges"><defs>{heads}</defs>'
+        f'<svg class="graph" viewBox="{size}" style="max-width:{wide:.0f}px;min-width:{_SMALLEST * wide:.0f}px" '
+        f'role="img" aria-label="Graph of {len(at)} columns and {len(model.edges)} edges"><defs>{heads}</defs>'
         + "".join(lines)
         + "".join(nodes)
         + "</svg>"
     )
+
+
+def drawn_edges(model: Model, strength: Mapping[Edge, float], faded: Collection[Edge] = ()) -> list[Edge]:
+    """The edges that are drawn, the strongest first; where not all can be, those that noise could have made are not."""
+    chosen = strongest(model, strength)
+    return chosen if len(chosen) == len(model.edges) else [edge for edge in chosen if edge not in faded]
+
+
+def _without_overlaps(at: Mapping[str, Point], widths: Mapping[str, float]) -> dict[str, Point]:
+    """The boxes pushed apart, each pair along the shorter way, until none lies on another."""
+    names = list(at)
+    place = np.array([at[name] for name in names])
+    wide = np.array([widths[name] for name in names])
+    room = np.stack([(wide[:, None] + wide) / 2 + _GAP, np.full((len(names), len(names)), _HIGH + _GAP)], axis=2)
+    numbers = np.arange(len(names))
+    by_number = np.sign(numbers[:, None] - numbers)[..., None]  # which way two boxes go that lie on one another
+    for _ in range(_PUSHES):
+        away = place[:, None] - place  # from every other box to this one
+        deep = room - np.abs(away)
+        over = (deep > 0.5).all(axis=2) & (by_number[..., 0] != 0)
+        if not over.any():
+            break
+        shorter = deep == deep.min(axis=2, keepdims=True)
+        push = np.where(over[..., None] & shorter, deep / 2, 0.0)
+        place = place + (np.where(away != 0, np.sign(away), by_number) * push).sum(axis=1)
+    return {name: (float(x), float(y)) for name, (x, y) in zip(names, place, strict=True)}
 
 
 def _on_screen(point: Point) -> Point:

@@ -3,24 +3,24 @@ const token = new URLSearchParams(location.search).get("token");
 const columns = JSON.parse(document.getElementById("columns-data").textContent);
 const given = new Map();
 const panels = new Map();
-let before = null, turn = 0;
+let before = null, turn = 0, asked = 0;
 const element = (tag, name, text) => {
   const made = document.createElement(tag);
   if (name) made.className = name;
   if (text !== undefined) made.textContent = text;
   return made;
 };
-const percent = (p) => (p >= 0.0005 || p <= 0 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %");
 
 for (const column of columns) {
-  const panel = element("section", "panel");
+  const panel = element("section", "panel levels");
   panel.id = `panel-${panels.size}`;
   panel.append(element("h3", "", column.name));
   const rows = column.labels.map((label, code) => {
     const row = element("div", "level"), track = element("span", "track");
     const name = element("span", "", label), fill = element("span", "fill"), mark = element("span", "before");
+    const whisker = element("span", "whisker");
     name.title = label;
-    track.append(fill, mark);
+    track.append(fill, mark, whisker);
     const number = element("span", "number");
     row.append(name, track, number);
     row.setAttribute("role", "button");
@@ -34,7 +34,7 @@ for (const column of columns) {
     row.addEventListener("click", toggle);
     row.addEventListener("keydown", (e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); toggle(); } });
     panel.append(row);
-    return { row, fill, mark, number };
+    return { row, fill, mark, whisker, number };
   });
   panels.set(column.name, { panel, rows, labels: column.labels });
   document.getElementById("columns").append(panel);
@@ -71,12 +71,13 @@ async function refresh() {
   for (const [name, { panel, rows, labels }] of panels) {
     const fixed = given.get(name);
     panel.classList.toggle("given", fixed !== undefined);
-    rows.forEach(({ row, fill, mark, number }, code) => {
+    rows.forEach(({ row, fill, mark, whisker, number }, code) => {
       const p = fixed === undefined ? found.marginals[name][code] : Number(labels[code] === fixed);
       fill.style.width = `${100 * p}%`;
       mark.style.left = `${100 * before[name][code]}%`;
       mark.hidden = given.size === 0;
-      number.textContent = percent(p);
+      whisker.hidden = true; // until it is known how far noise can have moved this one
+      number.textContent = fixed === undefined ? found.texts[name][code] : (p ? "given" : "");
       row.setAttribute("aria-pressed", String(labels[code] === fixed));
     });
   }
@@ -90,21 +91,51 @@ async function refresh() {
   }));
   const how = found.method === "exact" ? "" : ` Computed approximately (${found.method}).`;
   document.getElementById("evidence").textContent =
-    (given.size ? `What is given has probability ${percent(found.probability)}.` : "Nothing is given.") + how;
+    (given.size ? `What is given has probability ${found.probability}.` : "Nothing is given.") + how;
   document.body.dataset.turn = String(mine);
+  await showNoise(mine);
 }
 
-async function answer(path, body) {
-  const place = document.getElementById("answer");
+async function showNoise(mine) {
+  let found;
   try {
-    place.textContent = (await post(path, body)).text;
-    place.hidden = false;
-    problem("");
-    place.scrollIntoView({ behavior: "smooth", block: "nearest" });
+    found = (await post("/noise", { given: Object.fromEntries(given) })).noise ?? {};
   } catch (error) {
-    problem(error.message);
+    if (mine === turn) problem(error.message);
+    return;
   }
+  if (mine !== turn) return;
+  for (const [name, { texts, lower, upper }] of Object.entries(found)) {
+    panels.get(name).rows.forEach(({ whisker, number }, code) => {
+      number.textContent = texts[code];
+      whisker.style.left = `${100 * lower[code]}%`;
+      whisker.style.width = `${100 * (upper[code] - lower[code])}%`;
+      whisker.hidden = false;
+    });
+  }
+  document.body.dataset.noise = String(mine);
 }
+
+const place = document.getElementById("answer");
+function show(text, wrong) { // an answer, or what was wrong with the question: never both, and never an older answer
+  place.querySelector("pre").textContent = text;
+  place.classList.toggle("wrong", wrong);
+  place.hidden = text === "";
+}
+async function answer(path, body) {
+  const mine = ++asked;
+  show("", false);
+  let text, wrong = false;
+  try {
+    text = (await post(path, body)).text;
+  } catch (error) {
+    [text, wrong] = [error.message, true];
+  }
+  if (mine !== asked) return;
+  show(text, wrong);
+  place.scrollIntoView({ block: "nearest" });
+}
+document.getElementById("close").addEventListener("click", () => show("", false));
 document.getElementById("clear").addEventListener("click", () => { given.clear(); refresh(); });
 document.getElementById("likely").addEventListener("click", () => answer("/map", { given: Object.fromEntries(given) }));
 document.getElementById("asking").addEventListener("submit", (e) => {

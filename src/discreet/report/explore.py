@@ -16,10 +16,15 @@ from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ..errors import DiscreetError, InputError, counted
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DiscreetError, EvidenceError, InputError, counted
 from ..models.base import Model
+from ..release.uncertainty import NoiseIntervals
 from . import words
-from .drawing import graph_svg
+from .drawing import drawn_edges, graph_svg
+from .levels import percent
 from .page import NAMES, example_question, resource, template
 
 LARGEST_REQUEST = 1 << 16
@@ -27,13 +32,20 @@ HOST = "127.0.0.1"
 
 
 class Explorer:
-    """A model behind a page. ``address`` holds the token; :meth:`serve` answers until it is interrupted."""
+    """A model behind a page. ``address`` holds the token; :meth:`serve` answers until it is interrupted.
 
-    def __init__(self, model: Model, *, title: str | None = None, port: int = 0) -> None:
+    With ``intervals`` (of this model) the page says of every number how far noise can have moved it.
+    """
+
+    def __init__(
+        self, model: Model, *, intervals: NoiseIntervals | None = None, title: str | None = None, port: int = 0
+    ) -> None:
         self.model = model
+        self.intervals = intervals
         self.title = title or f"{NAMES.get(model.kind, 'A model')} of {counted(len(model.domain), 'column')}"
         self.token = secrets.token_urlsafe(24)
         self._asking = Lock()  # models cache beliefs: one question at a time
+        self._latest = 0  # how often beliefs were asked for: what noise did to older ones is no longer of interest
         try:
             self._server = ThreadingHTTPServer((HOST, port), _handler(self))
         except (OSError, OverflowError) as error:
@@ -59,6 +71,7 @@ class Explorer:
 
     def page(self, nonce: str) -> str:
         card = self.model.card
+        strength = self.model.edge_strength()
         is_release = card is not None and "budget" in card and card.get("origin") == "release"
         return str(
             template("explore.html.j2").render(
@@ -67,43 +80,89 @@ class Explorer:
                 style=resource("style.css"),
                 script=resource("explore.js"),
                 guarantee=words.guarantee(card) if is_release and card is not None else [],
-                graph=graph_svg(self.model, self.model.edge_strength()),
+                caution=(card or {}).get("caution", ""),
+                graph=graph_svg(self.model, strength),
                 columns=[{"name": a.name, "labels": list(a.labels)} for a in self.model.domain.attributes],
                 example=example_question(self.model),
+                level="" if self.intervals is None else f"{100 * self.intervals.level:g} %",
+                drawn=len(drawn_edges(self.model, strength)),
+                edges=len(self.model.edges),
             )
         )
 
     def beliefs(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """P(column | given) of every column that is not given, and how probable what is given is."""
         given = _given(request)
-        free = [name for name in self.model.domain if name not in given]
-        answers = {name: self.model.marginal(name, given) for name in free}
+        with self._asking:
+            self._latest += 1
+            answers = {name: self.model.marginal(name, given) for name in self._free(given)}
+            probability = self.model.probability(given) if given else 1.0
+        tables = {name: answer.probabilities.tolist() for name, answer in answers.items()}
         return {
-            "marginals": {name: answer.probabilities.tolist() for name, answer in answers.items()},
-            "probability": self.model.probability(given) if given else 1.0,
+            "marginals": tables,
+            "texts": {name: [percent(p) for p in table] for name, table in tables.items()},
+            "probability": percent(float(probability)),
             "method": next(iter({a.method for a in answers.values()} - {"exact"}), "exact"),
         }
 
+    def noise(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """How far noise can have moved these beliefs. Every refit is asked, so a later click goes before it: then, and
+        where there are no intervals, there is nothing to say."""
+        given = _given(request)
+        if self.intervals is None:
+            return {}
+        names, asked = self._free(given), self._latest
+
+        def beliefs(model: Model) -> NDArray[np.float64]:
+            with self._asking:
+                if self._latest != asked:
+                    raise _Overtaken
+                return np.concatenate([model.marginal(name, given).probabilities for name in names])
+
+        try:
+            found = self.intervals.of(beliefs) if names else None
+        except (_Overtaken, EvidenceError):  # under some noise what is given cannot be
+            return {}
+        if found is None:
+            return {}
+        lower, upper = np.clip(found.lower, 0, 1), np.clip(found.upper, 0, 1)
+        half = np.maximum(upper - found.estimate, found.estimate - lower)
+        texts = [percent(p, h) for p, h in zip(found.estimate.tolist(), half.tolist(), strict=True)]
+        out: dict[str, dict[str, Any]] = {}
+        at = 0
+        for name in names:
+            part = slice(at, at := at + self.model.domain[name].size)
+            out[name] = {"texts": texts[part], "lower": lower[part].tolist(), "upper": upper[part].tolist()}
+        return {"noise": out}
+
     def most_probable(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        return {"text": repr(self.model.map(given=_given(request)))}
+        given = _given(request)
+        with self._asking:
+            return {"text": repr((self.intervals or self.model).map(given=given))}
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         question = request.get("question")
         if not isinstance(question, str):
             raise InputError("ask a question in the query language, as P(a | b=yes)")
-        return {"text": repr(self.model.ask(question))}
+        with self._asking:
+            return {"text": repr((self.intervals or self.model).ask(question))}
+
+    def _free(self, given: Mapping[str, object]) -> list[str]:
+        return [name for name in self.model.domain if name not in given]
 
     def answer(self, path: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
         """The answer to a request, or None for a path that does not exist."""
         paths: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "/beliefs": self.beliefs,
+            "/noise": self.noise,
             "/map": self.most_probable,
             "/ask": self.ask,
         }
-        if path not in paths:
-            return None
-        with self._asking:
-            return paths[path](request)
+        return paths[path](request) if path in paths else None
+
+
+class _Overtaken(Exception):
+    """Something else was clicked in the meantime."""
 
 
 def _given(request: Mapping[str, Any]) -> dict[str, object]:
@@ -137,10 +196,10 @@ def _handler(explorer: Explorer) -> type[BaseHTTPRequestHandler]:
             except DiscreetError as error:
                 self._say(HTTPStatus.BAD_REQUEST, {"problem": str(error)})
                 return
-            found = answer is not None
-            self._say(
-                HTTPStatus.OK if found else HTTPStatus.NOT_FOUND, answer or {"problem": "there is no such question"}
-            )
+            if answer is None:
+                self._say(HTTPStatus.NOT_FOUND, {"problem": "there is no such question"})
+            else:
+                self._say(HTTPStatus.OK, answer)
 
         def _is_known(self, token: str) -> bool:
             ours = {f"{name}:{explorer.port}" for name in (HOST, "localhost")}

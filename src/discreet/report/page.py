@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._version import __version__
 from ..errors import counted
 from ..io.atomic import write_atomically
 from ..language import quoted
-from ..learn.zeros import impossible_cells
 from ..measurement import Measurements
 from ..models.base import Model
+from ..models.queries import mutual_information
 from ..privacy.budget import Budget
-from ..release.uncertainty import Interval, NoiseIntervals, digits
+from ..release.uncertainty import NoiseIntervals
 from . import words
-from .drawing import graph_svg
+from .drawing import drawn_edges, graph_svg
+from .levels import bars, shown
+from .reasons import HEADINGS, reasons
+from .reasons import shown as shown_reasons
 from .spending import merged, portions
 
 NAMES = {
@@ -30,9 +32,9 @@ NAMES = {
     "binary": "A binary Markov random field",
     "markov": "A Markov random field",
 }
-IMPOSSIBLE = "0 (impossible by the schema)"
-MOST_LEVELS, MOST_PAIRS, LARGEST_PAIR = 12, 6, 12
+MOST_PAIRS, MOST_LISTED = 6, 1000
 _COLOURS = ("#5a8fc8", "#d0713f", "#6da67f", "#b88ad0", "#c9a545", "#5fb3b3", "#c46a86", "#8894a8")
+MOST_REASONS = 40
 CITATION = "discreet, discrete graphical models from sensitive records under differential privacy, version {version}."
 
 
@@ -64,8 +66,9 @@ def report_html(
     """
     card = words.require_release(model.card, "this model")
     strength = model.edge_strength()
-    faded = _faded(model, strength, intervals)
-    chosen = [model.domain.clique(pair) for pair in pairs] if pairs is not None else _strongest(model, strength, faded)
+    faded = doubtful_edges(model, strength, intervals)
+    chosen = [model.domain.clique(pair) for pair in pairs] if pairs is not None else _dependent(model, faded)
+    drawn = drawn_edges(model, strength, faded)
     html: str = template("report.html.j2").render(
         title=title or f"{NAMES.get(model.kind, 'A model')} of {counted(len(model.domain), 'column')}",
         subtitle=f"A release made with discreet {card.get('version', __version__)}, under differential privacy",
@@ -84,9 +87,13 @@ def report_html(
         graph_was_found=graph_was_found,
         faded=len(faded),
         edges=len(model.edges),
+        drawn=len(drawn),
+        edge_list=_edge_list(model, strength, faded) if len(drawn) < len(model.edges) else [],
         level="" if intervals is None else f"{100 * intervals.level:g} %",
         how_good=words.how_good(card),
-        columns=[_column(model, name, intervals) for name in model.domain],
+        beware=bool(card.get("caution")),
+        reasons=_reasons(card, measurements),
+        columns=[{"name": name, "levels": bars(shown(model, (name,), intervals))} for name in model.domain],
         pairs=[_pair(model, pair, intervals) for pair in chosen],
         public=words.public_facts(card),
         not_protected=words.NOT_PROTECTED,
@@ -120,7 +127,7 @@ def resource(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _faded(
+def doubtful_edges(
     model: Model, strength: Mapping[tuple[str, str], float], intervals: NoiseIntervals | None
 ) -> set[tuple[str, str]]:
     """Edges whose strength is no larger than what noise alone moves it by."""
@@ -137,11 +144,10 @@ def _faded(
     return {edge for edge, s, h in zip(edges, found.estimate, half, strict=True) if abs(s) <= h}
 
 
-def _strongest(
-    model: Model, strength: Mapping[tuple[str, str], float], faded: set[tuple[str, str]]
-) -> Sequence[tuple[str, ...]]:
-    small = [e for e in strength if max(model.domain[n].size for n in e) <= LARGEST_PAIR and e not in faded]
-    return sorted(small, key=lambda e: -abs(strength[e]))[:MOST_PAIRS]
+def _dependent(model: Model, faded: set[tuple[str, str]]) -> Sequence[tuple[str, ...]]:
+    """The edges whose ends tell most about each other, those left out that noise alone could have made."""
+    known = mutual_information(model)
+    return sorted((edge for edge in known if edge not in faded), key=lambda edge: -known[edge])[:MOST_PAIRS]
 
 
 def _portions(card: Mapping[str, Any], measurements: Measurements | None) -> list[dict[str, Any]]:
@@ -157,64 +163,40 @@ def _portions(card: Mapping[str, Any], measurements: Measurements | None) -> lis
     ]
 
 
-def _column(model: Model, name: str, intervals: NoiseIntervals | None) -> dict[str, Any]:
-    labels = model.domain[name].labels
-    if intervals is None:
-        p, interval = model.marginal(name).probabilities, None
-    else:
-        interval = intervals.marginal(name)
-        p = interval.estimate
-    shown = list(range(len(labels)))
-    if len(labels) > MOST_LEVELS:  # the most frequent ones, in their own order
-        shown = sorted(np.argsort(-p, kind="stable")[: MOST_LEVELS - 1].tolist())
-    never = impossible_cells(model.domain, (name,)) & (p <= 0)
-    levels = [_level(labels[i], p, interval, i, never=bool(never[i])) for i in shown]
-    rest = 1 - float(p[shown].sum())
-    return {"name": name, "levels": levels, "more": len(labels) - len(shown), "rest": _percent(rest)}
-
-
-def _level(label: str, p: NDArray[Any], interval: Interval | None, i: int, *, never: bool) -> dict[str, Any]:
-    out: dict[str, Any] = {"label": label, "width": f"{100 * p[i]:.2f}", "whisker": None, "text": _percent(p[i])}
-    if never:
-        out["text"] = IMPOSSIBLE
-    elif interval is not None:
-        low, high = float(interval.lower[i]), float(interval.upper[i])
-        out["whisker"] = (f"{100 * low:.2f}", f"{100 * (high - low):.2f}")
-        out["text"] = _with_noise(p[i], interval.half_width[i])
-    return out
+def _reasons(card: Mapping[str, Any], measurements: Measurements | None) -> dict[str, Any] | None:
+    every = reasons(card, measurements)
+    if not every:
+        return None
+    few, rest = shown_reasons(every, MOST_REASONS)
+    return {"headings": HEADINGS, "rows": [reason.cells() for reason in few], "rest": rest}
 
 
 def _pair(model: Model, pair: Sequence[str], intervals: NoiseIntervals | None) -> dict[str, Any]:
     a, b = pair
-    if intervals is None:
-        p, half = model.marginal([a, b]).probabilities, None
-    else:
-        interval = intervals.marginal([a, b])
-        p, half = interval.estimate, interval.half_width
-    top = float(p.max()) or 1.0
-    never = impossible_cells(model.domain, (a, b)) & (p <= 0)  # a network may not be able to keep every rule
-
-    def cell(i: int, j: int) -> dict[str, Any]:
-        text = _percent(p[i, j]) if half is None else _with_noise(p[i, j], half[i, j])
-        text = IMPOSSIBLE if never[i, j] else text
-        return {"text": text, "shade": round(70 * float(p[i, j]) / top)}
-
+    table = shown(model, (a, b), intervals)
+    top = float(table.probabilities.max()) or 1.0
+    shades = np.rint(70 * table.probabilities / top).astype(int)
+    down, across = table.groups
     rows = [
-        {"label": label, "cells": [cell(i, j) for j in range(p.shape[1])]}
-        for i, label in enumerate(model.domain[a].labels)
+        {
+            "label": group.label,
+            "cells": [{"text": table.text(i, j), "shade": shades[i, j]} for j in range(len(across))],
+        }
+        for i, group in enumerate(down)
     ]
-    return {"rows_name": a, "columns_name": b, "columns": model.domain[b].labels, "rows": rows}
+    return {"rows_name": a, "columns_name": b, "columns": [group.label for group in across], "rows": rows}
 
 
-def _percent(p: float) -> str:
-    return f"{100 * p:.1f} %" if p >= 0.0005 or p <= 0 else "< 0.1 %"
-
-
-def _with_noise(p: float, half: float) -> str:
-    if half <= 0:  # no noise can have made it anything else
-        return "0 %" if p <= 0 else _percent(p)
-    places = digits(100 * half, fewest=1)
-    return f"{100 * p:.{places}f} % ± {100 * half:.{places}f}"
+def _edge_list(
+    model: Model, strength: Mapping[tuple[str, str], float], faded: set[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """All edges, the strongest first."""
+    joint = " → " if model.directed else " – "
+    ranked = sorted(model.edges, key=lambda edge: -abs(strength.get(edge, 0.0)))
+    return [
+        {"edge": joint.join(edge), "strength": f"{strength.get(edge, 0.0):.3g}", "faded": edge in faded}
+        for edge in ranked[:MOST_LISTED]
+    ]
 
 
 def _method(card: Mapping[str, Any]) -> str:

@@ -121,6 +121,20 @@ def _apart(entry: _Entry, part: float, tables: Mapping[str, Measurement]) -> lis
     return [Portion(label, part * w / sum(weights)) for label, w in zip(entry.parts, weights, strict=True)]
 
 
+def paid_tables(card: Mapping[str, Any], measurements: Iterable[Measurement]) -> list[tuple[str, Measurement, float]]:
+    """Every table in the order in which it was measured: the step that asked for it, and its part of the budget."""
+    left = [m for m in measurements if m.origin == "release"]
+    top = _tree(card.get("steps", ()))
+    out: list[tuple[str, Measurement, float]] = []
+    for entry, part in zip(_paid(top), _parts(top, Budget.from_dict(dict(card["budget"]))), strict=True):
+        own = left[: len(entry.parts)]
+        weights = [_weight(m) for m in own]
+        if own and [m.label for m in own] == entry.parts and all(weights):
+            left = left[len(own) :]
+            out += [(entry.step, m, part * w / sum(weights)) for m, w in zip(own, weights, strict=True)]
+    return out
+
+
 def _weight(measurement: Measurement) -> float:
     scale = measurement.noise.scale
     if scale <= 0:

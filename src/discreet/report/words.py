@@ -13,7 +13,6 @@ from ..privacy.unit import PrivacyUnit
 USUAL_DELTA = "1e-6"
 WEAK_EPSILON = 10
 WEAK_DELTA = 1e-3
-MOST_MISFIT = 1.5
 NOT_PROTECTED = (
     "How long the computation took, and how much memory it used.",
     "What other releases from the same records say, if they were charged to another ledger: their costs add up.",
@@ -67,7 +66,8 @@ def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
 def _rounded_up(factor: float) -> str:
     """To three digits and never down: it is an upper bound."""
     step = 10.0 ** (math.floor(math.log10(factor)) - 2)
-    return f"{math.ceil(factor / step) * step:.3g}"
+    rounded = math.ceil(factor / step) * step
+    return f"{rounded:.3g}" if rounded < 1000 else f"{rounded:,.0f}"
 
 
 def clipping(unit: PrivacyUnit) -> list[str]:
@@ -124,19 +124,20 @@ def public_facts(card: Mapping[str, Any]) -> list[str]:
 def how_good(card: Mapping[str, Any]) -> list[str]:
     """What is known for free about how good the model is: in one sentence, or none.
 
-    ``misfit`` is the squared distance of the model from its noisy tables, divided by what noise alone leaves.
+    ``misfit`` is the distance of the model from its own noisy sums in units of what noise and chance leave
+    (:mod:`discreet.learn.self_check`); where that is too much the card has a ``caution``.
     """
     if caution := card.get("caution"):
         return [f"Beware: {caution}."]
+    if unchecked := card.get("unchecked"):
+        return [f"How well the model fits the records is not known: {unchecked}."]
     misfit = card.get("misfit")
     if not isinstance(misfit, int | float):
         return []
-    if misfit > MOST_MISFIT:
-        return [
-            f"Beware: the model misses its own tables: its squared distance from them is {misfit:.2g} times what their "
-            "noise leaves. Try a larger most_cells, or another family."
-        ]
-    return [f"The model is as near to its noisy tables as their noise allows (misfit {misfit:.2g}; noise leaves 1)."]
+    return [
+        f"The model is as close to its own noisy tables as noise allows: it misses them by {misfit:.2g} times what "
+        "noise and chance leave."
+    ]
 
 
 def peeked_facts(card: Mapping[str, Any]) -> list[str]:

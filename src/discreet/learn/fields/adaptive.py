@@ -25,19 +25,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ...domain import Domain
+from ...domain import Clique, Domain
 from ...errors import InputError
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
 from ...privacy.budget import ApproxDP, Budget, PureDP
-from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import as_measurements, check_plan
+from ..checks import as_measurements
 from ..consistency import estimated_total
 from ..learner import Learner
 from ..procedure import Procedure, Step, Whole
 from .distance_rounds import DistanceRounds
 from .growth import Prices
+from .purpose import Purpose, Workload, check_workload
 from .rounds import fitted
 from .selection_rounds import SelectionRounds
 
@@ -54,47 +54,50 @@ class AdaptiveField(Learner[MarkovRandomField]):
         How large the junction tree of the model may be, in cells: memory and time of exact inference.
     triples:
         Whether tables of three columns may be measured (step 7).
+    workload:
+        Which tables should be right: ``"pairs"``, ``"triples"``, or a list of ``{"columns": […], "weight": w}``. What
+        is measured, and with which part of the budget, then serves them (:mod:`.purpose`); None serves all alike.
+    target:
+        A column to be predicted from the others: tables with it count more.
     """
 
     finds_graph: ClassVar[bool] = True
 
     most_cells: int = 100_000
     triples: bool = True
+    workload: Workload = None
+    target: str | None = None
 
     def __post_init__(self) -> None:
         if type(self.most_cells) is not int or self.most_cells < 1:
             raise InputError(f"most_cells is a number of cells of at least 1, got {self.most_cells!r}")
         if not isinstance(self.triples, bool):
             raise InputError(f"triples must be True or False, got {self.triples!r}")
+        check_workload(self.workload)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        """Seven steps (five under pure DP), of which the first is known before."""
-        check_plan(domain, unit, budget)
-        whole = Whole(domain, unit, budget)
+    def prepare(self, whole: Whole) -> Procedure:
+        """Seven steps; under pure DP the number of records, unless it is public, and one that follows from it."""
+        domain, budget = whole.domain, whole.budget
+        purpose = Purpose(domain, self.workload, self.target)
         within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
         steps: tuple[Step, ...]
         if len(domain) == 1:
             share: Budget = within or budget
-            steps = (whole.measure("table of the column", Prices(domain, unit, share).request([domain.names])),)
+            prices = Prices(domain, whole.unit, share, purpose)
+            steps = (whole.measure("table of the column", prices.request([domain.names])),)
         elif isinstance(budget, PureDP):
-            steps = SelectionRounds(whole, budget, self.most_cells).steps()
+            steps = SelectionRounds(whole, budget, self.most_cells, purpose).steps()
         else:
-            steps = DistanceRounds(whole, within or budget, self.most_cells, self.triples).steps()
-        one_gaussian = within is not None
+            steps = DistanceRounds(whole, within or budget, self.most_cells, purpose, self.triples).steps()
         notes = (
             f"Tables are added while the junction tree keeps within {self.most_cells:,} cells; what is asked follows "
             "from what was released before.",
+            *([purpose.note] if purpose.note else []),
         )
-        return Procedure(
-            METHOD, whole, steps, notes, approximate_size, composition="as one Gaussian" if one_gaussian else "composed"
-        )
+        return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if within else "composed")
+
+    def wanted(self, domain: Domain) -> dict[Clique, float]:
+        return Purpose(domain, self.workload, self.target).sets
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from all tables; post-processing only."""
@@ -107,7 +110,6 @@ class AdaptiveField(Learner[MarkovRandomField]):
             estimated_total(measured),
             inference=fit.field.inference,
             estimation="least squares, as far as the noise allows",
-            misfit=round(fit.residual, 3),
             tables=[list(c) for c in fit.field.cliques if len(c) > 1],
         )
         return MarkovRandomField(columns, fit.field.potentials(fit.theta), card)

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from ...domain import Clique
+from ...errors import counted
 from ...graph import triangulate
 from ...measurement import Measurements
 from ...privacy.budget import Budget
 from ...privacy.queries.distances import Distances
 from ...privacy.requests import Asking, Measure
 from ..procedure import Found, Step, Whole
-from .growth import Prices, Tree, batch, spanning_tree
-from .rounds import MOST_CANDIDATES, Rounds
+from .growth import batch, spanning_tree
+from .purpose import Purpose
+from .rounds import MOST_CANDIDATES, Rounds, because
+from .tree import Tree
 
 SHARES = (8, 2, 18, 2, 43, 2, 25)
 """Percent of the budget for each of the seven steps. Set on the sets that :mod:`.mirror` names."""
@@ -22,17 +25,21 @@ SHARES = (8, 2, 18, 2, 43, 2, 25)
 class DistanceRounds(Rounds):
     """The seven steps of :mod:`.adaptive`."""
 
-    def __init__(self, whole: Whole, share: Budget, most_cells: int, triples: bool) -> None:
-        super().__init__(whole, share.split(SHARES), most_cells)
+    def __init__(self, whole: Whole, share: Budget, most_cells: int, purpose: Purpose, triples: bool) -> None:
+        super().__init__(whole, share.split(SHARES), most_cells, purpose)
         self.triples = triples
+        self.larger = purpose.larger(most_cells, min(len(self.pairs), MOST_CANDIDATES // 2)) if triples else []
 
     def steps(self) -> tuple[Step, ...]:
         count = f"{min(len(self.pairs), MOST_CANDIDATES):,} pairs"
+        room = MOST_CANDIDATES - len(self.columns) - len(self.larger)
+        again = f"{min(len(self.pairs), max(room, 0)):,} pairs"
+        also = f", {again} and {counted(len(self.larger), 'larger table')}" if self.larger else f" and {again}"
         names = [
             "tables of single columns",
             f"distances of {count} from independent columns",
             "tables of a spanning tree",
-            f"distances of columns and {count} from the model so far",
+            f"distances of columns{also} from the model so far",
             "tables of what the model misses",
             "distances inside the cliques of the model",
             "tables inside the cliques of the model",
@@ -40,7 +47,7 @@ class DistanceRounds(Rounds):
         whole, shares = self.whole, self.shares
         gaussian = "gaussian"
         return (
-            whole.measure(names[0], Prices(self.domain, self.unit, shares[0]).request(self.columns)),
+            whole.measure(names[0], self.prices(0).request(self.columns)),
             whole.later(names[1], shares[1], self._first_distances, gaussian, kept=False),
             whole.later(names[2], shares[2], self._tree, gaussian),
             whole.later(names[3], shares[3], self._second_distances, gaussian, kept=False),
@@ -54,18 +61,20 @@ class DistanceRounds(Rounds):
         return (yield from self._distances(released, asked, self.shares[1], "pairs"))
 
     def _tree(self, released: Measurements) -> Asking[Found]:
-        prices = Prices(self.domain, self.unit, self.shares[2])
-        chosen = spanning_tree(prices, _said(released, "pairs")) or self.columns
+        prices = self.prices(2)
+        distances = _said(released, "pairs")
+        chosen = spanning_tree(prices, distances) or self.columns
         yield prices.request(chosen)
-        return {}
+        return because(released, chosen, distances)
 
     def _second_distances(self, released: Measurements) -> Asking[Found]:
         first = _said(released, "pairs")
-        most = sorted(first, key=lambda c: (-first[c], c))[: MOST_CANDIDATES - len(self.columns)]
-        return (yield from self._distances(released, [*self.columns, *sorted(most)], self.shares[3], "missed"))
+        sure = [*self.columns, *self.larger][:MOST_CANDIDATES]
+        most = sorted(first, key=lambda c: (-first[c], c))[: MOST_CANDIDATES - len(sure)]
+        return (yield from self._distances(released, [*sure, *sorted(most)], self.shares[3], "missed"))
 
     def _missed(self, released: Measurements) -> Asking[Found]:
-        return (yield from self._batch(released, "missed", self.shares[4]))
+        return (yield from self._batch(released, "missed", 4))
 
     def _inner_distances(self, released: Measurements) -> Asking[Found]:
         tree = triangulate(self.domain, Tree(self.domain, released.cliques, 0).cliques)
@@ -75,19 +84,20 @@ class DistanceRounds(Rounds):
         return (yield from self._distances(released, self.fewest(small), self.shares[5], "inside"))
 
     def _inside(self, released: Measurements) -> Asking[Found]:
-        return (yield from self._batch(released, "inside", self.shares[6]))
+        return (yield from self._batch(released, "inside", 6))
 
     def _distances(self, released: Measurements, cliques: Sequence[Clique], share: Budget, name: str) -> Asking[Found]:
         expected = self.expected(released, cliques)
         (noisy,) = yield Measure(share, Distances(self.domain, cliques, expected), "gaussian")
         return {name: [[list(c), int(e)] for c, e in zip(cliques, noisy.counts, strict=True)]}
 
-    def _batch(self, released: Measurements, name: str, share: Budget) -> Asking[Found]:
-        prices = Prices(self.domain, self.unit, share)
+    def _batch(self, released: Measurements, name: str, step: int) -> Asking[Found]:
+        prices = self.prices(step)
         tree = Tree(self.domain, released.cliques, self.most_cells)
-        chosen = batch(prices, tree, _said(released, name)) or self.columns
+        distances = _said(released, name)
+        chosen = batch(prices, tree, distances) or self.columns
         yield prices.request(chosen)
-        return {}
+        return because(released, chosen, distances)
 
 
 def _said(released: Measurements, name: str) -> dict[Clique, float]:

@@ -18,18 +18,17 @@ A single column counts for more than itself: its error is in every pair that it 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...domain import Clique, Domain
-from ...graph import maximal_cliques, triangulate
 from ...privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP
 from ...privacy.query import Marginals
 from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
+from .purpose import Purpose
+from .tree import Tree
 
-COLUMN_WEIGHT = 0.1
-"""A column counts for so many times the number of other columns. Set on the sets named in :mod:`.mirror`."""
 _PRECISION = 10**9
 
 
@@ -40,13 +39,14 @@ class Prices:
     domain: Domain
     unit: PrivacyUnit
     share: Budget
+    purpose: Purpose
 
     @property
     def is_pure(self) -> bool:
         return isinstance(self.share, PureDP)
 
     def weight(self, clique: Clique) -> float:
-        return max(1.0, COLUMN_WEIGHT * (len(self.domain) - 1)) if len(clique) == 1 else 1.0
+        return self.purpose.weight(clique)
 
     def part(self, clique: Clique) -> float:
         """y_t: the table's part of a share is in proportion to it."""
@@ -76,27 +76,6 @@ def _mu_squared(share: Budget) -> float:
     return 2 * float(rho)
 
 
-class Tree:
-    """The tables measured so far, and the junction tree that a model on them needs."""
-
-    def __init__(self, domain: Domain, cliques: Iterable[Clique], most_cells: int) -> None:
-        self.domain, self.most_cells = domain, most_cells
-        self.cliques = maximal_cliques(tuple(dict.fromkeys(cliques)))
-
-    def takes(self, clique: Clique) -> bool:
-        """Add a table if the tree stays small enough, and say whether."""
-        wanted = set(clique)
-        if any(wanted <= set(c) for c in self.cliques):
-            return True
-        if self.domain.size(clique) > self.most_cells:
-            return False
-        wider = maximal_cliques((*self.cliques, clique))
-        if triangulate(self.domain, wider, tries=1).forecast().total_cells > self.most_cells:
-            return False
-        self.cliques = wider
-        return True
-
-
 def spanning_tree(prices: Prices, distances: Mapping[Clique, float]) -> list[Clique]:
     """The pairs of a tree with the largest distances, those left out that noise would outweigh."""
     names = prices.domain.names
@@ -110,9 +89,10 @@ def spanning_tree(prices: Prices, distances: Mapping[Clique, float]) -> list[Cli
     out: list[Clique] = []
     # A table of a tree gets one part of the share in so many.
     dearer = len(names) - 1 if prices.is_pure else math.sqrt(len(names) - 1)
-    for pair in sorted(distances, key=lambda c: (-distances[c], c)):
+    gains = {c: prices.weight(c) * e for c, e in distances.items()}
+    for pair in sorted(gains, key=lambda c: (-gains[c], c)):
         a, b = root(pair[0]), root(pair[1])
-        if a != b and distances[pair] > prices.cost(prices.part(pair)) * dearer:
+        if a != b and gains[pair] > prices.cost(prices.part(pair)) * dearer:
             home[a] = b
             out.append(pair)
     return out

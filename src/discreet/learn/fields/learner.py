@@ -22,7 +22,7 @@ from ...privacy.query import Marginals
 from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import as_measurements, check_noise, check_plan
+from ..checks import as_measurements, check_noise
 from ..consistency import Estimates
 from ..learner import Learner
 from ..planned import advice, noisy
@@ -110,21 +110,12 @@ class FieldLearner(Learner[MarkovRandomField]):
         """The tables that are asked for: the maximal cliques."""
         return Marginals(domain, maximal(covering(domain, self.cliques)))
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """One step: the tables of all maximal cliques. Any learner of this kind can work with the answer."""
-        check_plan(domain, unit, budget)
-        request, why = self.request(domain, unit, budget)
-        whole = Whole(domain, unit, budget)
+        request, why = self.request(whole.domain, whole.unit, whole.budget)
         step = whole.measure("tables of the cliques", request, why=why)
-        notes = advice(noisy(step.rows, approximate_size))
-        return Procedure(self.method, whole, (step,), notes, approximate_size)
+        notes = advice(noisy(step.rows, whole.size))
+        return Procedure(self.method, whole, (step,), notes)
 
     def request(self, domain: Domain, unit: PrivacyUnit, share: Budget) -> tuple[Measure, str]:
         """The tables of all maximal cliques for a share, and why they are weighted as they are."""

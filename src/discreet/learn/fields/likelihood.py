@@ -19,8 +19,9 @@ from ...domain import Clique, Domain
 from ...errors import CostError, InputError
 from ...factor import CliqueVector
 from ...graph import DEFAULT_MEMORY_LIMIT
-from ...inference.exact import get_engine
+from ...inference.exact import ExactEngine, get_engine
 from ...inference.loopy import loopy_marginals
+from ...inference.margins import Margins
 
 Array = NDArray[np.float64]
 Inference = Literal["auto", "exact", "loopy"]
@@ -55,10 +56,13 @@ class Field:
         self.bounds = list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
         self.size = int(ends[-1])
         self.runs = 0
-        self._engine = None
+        self._engine: ExactEngine | None = None
+        self._margins: Margins | None = None
         if inference != "loopy":
             try:
                 self._engine = get_engine(domain, self.cliques, memory_limit=memory_limit)
+                margins = Margins(self._engine.schedule, self.cliques)
+                self._margins = margins if margins.fits else None
             except CostError:
                 if inference == "exact":
                     raise
@@ -85,6 +89,9 @@ class Field:
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """A(θ) and the marginals μ(θ) of all cliques."""
         self.runs += 1
+        if self._engine is not None and self._margins is not None:
+            log_partition, mu = self._engine.marginals(self._margins, theta)
+            return float(log_partition), mu
         tables = self.split(theta)
         if self._engine is None:
             beliefs = loopy_marginals(self.domain, tables, damping=0.3)
@@ -97,6 +104,8 @@ class Field:
         if self._engine is None or np.mean(self._engine.schedule.sizes) > _BATCHED * len(thetas):
             return np.stack([self(theta)[1] for theta in thetas])
         self.runs += len(thetas)
+        if self._margins is not None:
+            return self._engine.marginals(self._margins, np.ascontiguousarray(thetas.T))[1].T
         tables = {
             c: thetas[:, a:b].reshape(-1, *s)
             for c, s, (a, b) in zip(self.cliques, self.shapes, self.bounds, strict=True)

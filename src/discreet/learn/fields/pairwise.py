@@ -26,12 +26,10 @@ from ...errors import InputError
 from ...graph import DEFAULT_MEMORY_LIMIT
 from ...measurement import Measurements
 from ...models.pairwise import Pair, PairwiseModel
-from ...privacy.budget import Budget
 from ...privacy.query import Marginals
 from ...privacy.requests import Asking, Measure
-from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import as_measurements, check_plan
+from ..checks import as_measurements
 from ..consistency import Estimates, consistent, estimated_total
 from ..learner import Learner
 from ..planned import measuring
@@ -72,22 +70,14 @@ class PairwiseField(Learner[PairwiseModel]):
     memory_limit: int = TREE_BYTES
 
     def __post_init__(self) -> None:
-        check_bounds(None, self.min_weight, self.max_edges, "max_edges")
+        check_bounds(None, self.min_weight, self.max_edges)
         if type(self.memory_limit) is not int or self.memory_limit < 1:
             raise InputError(f"memory_limit is a number of bytes, got {self.memory_limit!r}")
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """The tables of all pairs with half of the budget, and of those that stand out with the other half."""
-        check_plan(domain, unit, budget)
-        whole = Whole(domain, unit, budget)
-        first, second = budget.split([1, 1])
+        domain = whole.domain
+        first, second = whole.budget.split([1, 1])
 
         def again(released: Measurements) -> Asking[None]:
             edges = self._candidates(PairTables(domain, released))
@@ -97,7 +87,7 @@ class PairwiseField(Learner[PairwiseModel]):
             whole.measure("tables of all pairs", Measure(first, _tables(domain, _pairs(domain)))),
             whole.later("tables that stand out, again", second, again, measuring(second)),
         )
-        return Procedure("moments of a pairwise model", whole, steps, (), approximate_size)
+        return Procedure("moments of a pairwise model", whole, steps)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> PairwiseModel:
         """The model from noisy two-way tables of all pairs; post-processing only."""

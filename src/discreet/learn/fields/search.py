@@ -20,7 +20,6 @@ from ...models.markov import MarkovRandomField
 from ...privacy.budget import Budget
 from ...privacy.calibration import NoiseChoice
 from ...privacy.requests import Measure
-from ...privacy.unit import PrivacyUnit
 from ..checks import check_noise
 from ..graph_files import Parents
 from ..learner import Learner
@@ -46,18 +45,11 @@ class SearchedField(GraphSearch, Learner[MarkovRandomField]):
         super().__post_init__()
         check_noise(self.noise)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         def tables(share: Budget, parents: Parents) -> Measure:
-            return self._learner(_cliques(domain, parents)).request(domain, unit, share)[0]
+            return self._learner(_cliques(whole.domain, parents)).request(whole.domain, whole.unit, share)[0]
 
-        return self.search_and_measure(METHOD, Whole(domain, unit, budget), public_size, approximate_size, tables)
+        return self.search_and_measure(METHOD, whole, tables)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from what was measured, on the cliques that were found; post-processing only. Noise intervals from

@@ -32,7 +32,6 @@ from ..checks import (
     as_measurements,
     check_limits,
     check_noise,
-    check_plan,
     checked_size,
 )
 from ..consistency import Estimates, consistent, estimated_total
@@ -94,28 +93,19 @@ class OptimalNetwork(Learner[BayesianNetwork]):
         """The families of the graph, within the limit on cells."""
         return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """One step: the tables of all maximal families.
 
         Families, shares and noise are chosen from graph, domain, unit, budget and the learner's own
-        ``approximate_size``, all public; the one given here is for the errors that are shown.
+        ``approximate_size``, all public; that of ``whole`` is for the errors that are shown.
         """
-        check_plan(domain, unit, budget)
-        size = checked_size(approximate_size) if approximate_size is not None else self.approximate_size
-        families, chosen = self._planned(domain, unit, budget)
-        whole = Whole(domain, unit, budget)
-        tables = whole.measure("tables of the families", _request(families, chosen, budget), why=chosen.why)
+        families, chosen = self._planned(whole.domain, whole.unit, whole.budget)
+        whole = replace(whole, approximate_size=whole.approximate_size or self.approximate_size)
+        tables = whole.measure("tables of the families", _request(families, chosen, whole.budget), why=chosen.why)
         skipped = len(families.cliques) - len(families.maximal)
         notes = (_inside(skipped),) if skipped else ()
-        procedure = Procedure(METHOD, whole, (tables,), (*notes, *families.notes()), size)
-        return procedure.with_cautions([families.maximal[i] for i in chosen.capped], self._way_out(size))
+        procedure = Procedure(METHOD, whole, (tables,), (*notes, *families.notes()))
+        return procedure.with_cautions([families.maximal[i] for i in chosen.capped], self._way_out(whole.size))
 
     def request(self, domain: Domain, unit: PrivacyUnit, share: Budget) -> Measure:
         """The tables of all maximal families, for a share."""

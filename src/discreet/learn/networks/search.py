@@ -41,7 +41,7 @@ from ...privacy.query import Marginals, Score
 from ...privacy.requests import Asking, Measure, Select
 from ...privacy.unit import PrivacyUnit
 from ...progress import track
-from ..checks import as_measurements, check_limits, check_plan, checked_size
+from ..checks import as_measurements, check_limits, checked_size
 from ..graph_files import Parents
 from ..learner import Learner
 from ..planned import measuring, selecting
@@ -155,13 +155,10 @@ class GraphSearch:
         if self.root is not None and not isinstance(self.root, str):
             raise InputError(f"root is the name of the column to start from, got {self.root!r}")
 
-    def search_and_measure(
-        self, method: str, whole: Whole, public_size: int | None, shown_size: float | None, tables: FoundTables
-    ) -> Procedure:
+    def search_and_measure(self, method: str, whole: Whole, tables: FoundTables) -> Procedure:
         """A noisy count unless a number of records is known, the search, and the tables of what it finds."""
-        check_plan(whole.domain, whole.unit, whole.budget)
         self._check(whole.domain)
-        size = self.approximate_size if self.approximate_size is not None else public_size
+        size = self.approximate_size if self.approximate_size is not None else whole.public_size
         counting, selection = exact(self.counting, "counting"), exact(self.selection, "selection")
         *count, searching, measured = whole.budget.split(
             [*([counting] if size is None else []), selection, 1 - selection - (counting if size is None else 0)]
@@ -186,7 +183,7 @@ class GraphSearch:
         else:
             steps.append(whole.later("the graph of one column", searching, search, selecting(searching)))
         steps.append(whole.later("tables of the graph that is found", measured, measure, measuring(measured)))
-        return Procedure(method, whole, tuple(steps), tuple(notes), shown_size)
+        return Procedure(method, whole, tuple(steps), tuple(notes))
 
     def compared(self, domain: Domain) -> int:
         """How many families the search compares in all."""
@@ -262,18 +259,11 @@ class SearchedNetwork(GraphSearch, Learner[BayesianNetwork]):
         super().__post_init__()
         self._learner({})  # checks noise and fit_steps
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         def tables(share: Budget, parents: Parents) -> Measure:
-            return self._learner(parents).request(domain, unit, share)
+            return self._learner(parents).request(whole.domain, whole.unit, share)
 
-        return self.search_and_measure(METHOD, Whole(domain, unit, budget), public_size, approximate_size, tables)
+        return self.search_and_measure(METHOD, whole, tables)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         """The network from what was measured, on the graph that was found; post-processing only. Noise intervals from

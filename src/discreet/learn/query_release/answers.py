@@ -17,9 +17,8 @@ from ...measurement import Measurement, Measurements
 from ...privacy.budget import Budget
 from ...privacy.query import Marginals
 from ...privacy.requests import Asking, Measure
-from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import as_measurements, check_plan
+from ..checks import as_measurements
 from ..counting import counted_first, records_in, size_and_rest
 from ..learner import Learner
 from ..procedure import Found, Procedure, Step, Whole
@@ -60,7 +59,7 @@ class AnswersLearner(Learner[ReleasedAnswers]):
         """The requests for a public or noisy number of records, and in the end the answers, without a card."""
 
     @abstractmethod
-    def step(self, whole: Whole, share: Budget, public_size: int | None) -> Step:
+    def step(self, whole: Whole, share: Budget) -> Step:
         """The step that makes these requests."""
 
     def asks(self, share: Budget, public_size: int | None = None) -> Asking[ReleasedAnswers]:
@@ -72,22 +71,11 @@ class AnswersLearner(Learner[ReleasedAnswers]):
             (size,) = yield Measure(counting, Marginals(self.workload.domain, [()]))
         return (yield from self.answering(rest, records_in(Measurements([size]))))
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        check_plan(domain, unit, budget)
-        require_columns(
-            type(self.workload).__name__, self.workload.query.attributes, domain
-        )  # before the count is paid
-        whole = Whole(domain, unit, budget)
-        count, given, rest = counted_first(whole, public_size)
-        steps = (*count, self.step(whole, rest, public_size))
-        return Procedure(self.method, whole, steps, (), approximate_size, given)
+    def prepare(self, whole: Whole) -> Procedure:
+        workload = self.workload
+        require_columns(type(workload).__name__, workload.query.attributes, whole.domain)  # before the count is paid
+        count, given, rest = counted_first(whole)
+        return Procedure(self.method, whole, (*count, self.step(whole, rest)), given=given)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> ReleasedAnswers:
         """The answers that were found, with their card."""
@@ -122,7 +110,7 @@ class GaussianAnswers(AnswersLearner):
     def answering(self, share: Budget, records: float) -> Asking[ReleasedAnswers]:
         return self._clipped((yield Measure(share, self.workload.query)), records)
 
-    def step(self, whole: Whole, share: Budget, public_size: int | None) -> Step:
+    def step(self, whole: Whole, share: Budget) -> Step:
         return whole.measure("all answers", Measure(share, self.workload.query))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> ReleasedAnswers:

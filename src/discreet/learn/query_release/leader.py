@@ -83,10 +83,10 @@ class PerturbedLeader(AnswersLearner):
     def method(self) -> str:
         return f"perturbed leader, {self.perturbation}"
 
-    def step(self, whole: Whole, share: Budget, public_size: int | None) -> Step:
+    def step(self, whole: Whole, share: Budget) -> Step:
         name = f"{LEAST_ROUNDS} to {MOST_ROUNDS} selections of a query, by the noisy number of records"
-        if self.rounds is not None or public_size is not None:
-            name = f"{counted(self._rounds(public_size or 1, share), 'selection')} of a query"
+        if self.rounds is not None or whole.public_size is not None:
+            name = f"{counted(self._rounds(whole.public_size or 1, share), 'selection')} of a query"
         return self._later(whole, share, name, selecting(share))
 
     def answering(self, share: Budget, records: float) -> Asking[ReleasedAnswers]:

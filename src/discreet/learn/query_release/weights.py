@@ -56,7 +56,7 @@ class MultiplicativeWeights(AnswersLearner):
         groups = len(self.workload.groups)
         return self.rounds or int(min(max(math.ceil(groups / 5), 4), 40, groups))
 
-    def step(self, whole: Whole, share: Budget, public_size: int | None) -> Step:
+    def step(self, whole: Whole, share: Budget) -> Step:
         name = f"{counted(self._rounds, 'round')}: what is answered worst, and its sums"
         return self._later(whole, share, name, selecting(share), measuring(share))
 

@@ -15,9 +15,7 @@ from ...errors import InputError
 from ...measurement import Measurements
 from ...privacy.budget import Budget
 from ...privacy.queries.polytope import LinearLoss, Loss, Polytope, Problem
-from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import check_plan
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from .descent import Descent, check_steps, state_of
@@ -54,18 +52,9 @@ class ConvexLearner(Learner[ConvexWeights]):
     def __post_init__(self) -> None:
         check_steps(self.variant, self.steps)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""
-        check_plan(domain, unit, budget)
-        whole = Whole(domain, unit, budget)
-        return self._descent(domain).procedure(self._method, whole, public_size, approximate_size)
+        return self._descent(whole.domain).procedure(self._method, whole)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> ConvexWeights:
         """The point where the steps ended."""

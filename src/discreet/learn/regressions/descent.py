@@ -49,34 +49,31 @@ class Descent:
     choose: Callable[[float, Budget], int]
     what: str
 
-    def procedure(
-        self, method: str, whole: Whole, public_size: int | None, approximate_size: float | None
-    ) -> Procedure:
+    def procedure(self, method: str, whole: Whole) -> Procedure:
         """The descent and nothing else, with a noisy count first where one is needed. A guess of the number of records
         tells how many steps to expect."""
-        steps, given = self.prepared(whole, public_size)
+        steps, given = self.prepared(whole)
         notes = [NOTE]
-        if self.steps is None and public_size is None and approximate_size is not None:
-            expected = self.choose(max(approximate_size, 1.0), size_and_rest(whole.budget, public_size)[1])
+        if self.steps is None and whole.public_size is None and whole.size is not None:
+            expected = self.choose(max(whole.size, 1.0), size_and_rest(whole.budget, None)[1])
             notes.append(
-                f"The noisy number of records decides how many: {counted(expected, 'step')} at n ≈ "
-                f"{approximate_size:g}."
+                f"The noisy number of records decides how many: {counted(expected, 'step')} at n ≈ {whole.size:g}."
             )
-        return Procedure(method, whole, steps, tuple(notes), approximate_size, given)
+        return Procedure(method, whole, steps, tuple(notes), given)
 
-    def prepared(self, whole: Whole, public_size: int | None) -> tuple[tuple[Step, ...], tuple[Measurement, ...]]:
+    def prepared(self, whole: Whole) -> tuple[tuple[Step, ...], tuple[Measurement, ...]]:
         """All there is to do with the whole budget, a noisy count first where one is needed; and what is given."""
         if self.steps is not None:
-            return (self.step(whole, whole.budget, None),), ()
-        count, given, rest = counted_first(whole, public_size)
-        return (*count, self.step(whole, rest, public_size)), given
+            return (self.step(whole, whole.budget),), ()
+        count, given, rest = counted_first(whole)
+        return (*count, self.step(whole, rest)), given
 
-    def step(self, whole: Whole, share: Budget, public_size: int | None) -> Step:
+    def step(self, whole: Whole, share: Budget) -> Step:
         """The selections, for ``share``; a noisy number of records must come before unless it is public or their number
         given. Finds the ``state`` where it ends."""
         steps = self.steps
-        if steps is None and public_size is not None:
-            steps = self.choose(max(public_size, 1), share)
+        if steps is None and whole.public_size is not None:
+            steps = self.choose(whole.public_size, share)
 
         def asks(released: Measurements) -> Asking[Found]:
             number = self.choose(records_in(released), share) if steps is None else steps

@@ -16,7 +16,6 @@ from ...privacy.budget import Budget
 from ...privacy.queries.value_gradients import ValueGradients
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import check_plan
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from .descent import Descent, check_steps, state_of
@@ -61,18 +60,9 @@ class LogisticLearner(Learner[LogisticWeights]):
         if not 0 < self.radius < float("inf"):
             raise InputError(f"radius must be positive and finite, got {self.radius}")
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""
-        check_plan(domain, unit, budget)
-        whole = Whole(domain, unit, budget)
-        return self._descent(domain, unit).procedure(self._method, whole, public_size, approximate_size)
+        return self._descent(whole.domain, whole.unit).procedure(self._method, whole)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> LogisticWeights:
         """The weights that the steps found."""

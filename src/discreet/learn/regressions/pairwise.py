@@ -26,7 +26,6 @@ from ...privacy.queries.gradients import LevelGradients
 from ...privacy.queries.group_vertices import GroupedLevelGradients, check_vertices
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import check_plan
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from ..spins.coefficients import check_bounds
@@ -69,23 +68,13 @@ class PairwiseRegressions(Learner[PairwiseModel]):
 
     def __post_init__(self) -> None:
         check_steps(self.variant, self.steps)
-        check_bounds(self.width, self.min_weight, self.max_edges, "max_edges")
+        check_bounds(self.width, self.min_weight, self.max_edges)
         if self.vertices not in ("coordinate", "group"):
             raise InputError(f"vertices must be 'coordinate' or 'group', got {self.vertices!r}")
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""
-        check_plan(domain, unit, budget)
-        whole = Whole(domain, unit, budget)
-        method = f"frank_wolfe, {self.variant}"
-        return self._descent(domain, unit).procedure(method, whole, public_size, approximate_size)
+        return self._descent(whole.domain, whole.unit).procedure(f"frank_wolfe, {self.variant}", whole)
 
     def _descent(self, domain: Domain, unit: PrivacyUnit) -> Descent:
         """Lines 1–6: the ball has radius 2λk, k the largest number of levels; with group vertices 2λ."""

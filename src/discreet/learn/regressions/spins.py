@@ -21,7 +21,6 @@ from ...privacy.queries.gradients import SpinGradients
 from ...privacy.queries.parities import all_monomials
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import check_plan
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from ..spins.coefficients import (
@@ -90,7 +89,7 @@ class SpinRegressions(Learner[SpinModel]):
     variant, steps:
         ``"tight"`` or ``"published"`` (see :mod:`discreet.learn.regressions.frank_wolfe`), and how many steps; by
         default from the public or noisy number of records.
-    max_terms, min_weight:
+    max_edges, min_weight:
         Public bounds on the number of interactions of two and more columns, and on the least |h̄(I)| of one that is
         there.
     """
@@ -99,7 +98,7 @@ class SpinRegressions(Learner[SpinModel]):
     width: float | None = None
     variant: Variant = "tight"
     steps: int | None = None
-    max_terms: int | None = None
+    max_edges: int | None = None
     min_weight: float = 0.0
 
     refits: ClassVar[bool] = False
@@ -107,22 +106,13 @@ class SpinRegressions(Learner[SpinModel]):
     def __post_init__(self) -> None:
         check_order(self.order)
         check_steps(self.variant, self.steps)
-        check_bounds(self.width, self.min_weight, self.max_terms)
+        check_bounds(self.width, self.min_weight, self.max_edges)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""
-        check_plan(domain, unit, budget)
-        order = order_in(domain, self.order)
-        whole = Whole(domain, unit, budget)
-        descent = spin_descent(domain, unit, order, self.width, self.variant, self.steps)
-        return descent.procedure(self._method, whole, public_size, approximate_size)
+        order = order_in(whole.domain, self.order)
+        descent = spin_descent(whole.domain, whole.unit, order, self.width, self.variant, self.steps)
+        return descent.procedure(self._method, whole)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> SpinModel:
         """The field that the regressions found make; post-processing."""
@@ -130,7 +120,7 @@ class SpinRegressions(Learner[SpinModel]):
         found = regression_coefficients(columns, features_of(columns, order_in(columns, self.order)), state)
         facts = {"frank_wolfe_steps": state.steps, "width": self.width or DEFAULT_WIDTH}
         card = card_of(measurements, self._method, **facts)
-        return spin_model(self.order, largest(found, self.max_terms, self.min_weight), columns, card)
+        return spin_model(self.order, largest(found, self.max_edges, self.min_weight), columns, card)
 
     @property
     def _method(self) -> str:

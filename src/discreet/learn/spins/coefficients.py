@@ -22,14 +22,12 @@ def check_order(order: object) -> None:
         raise InputError(f"order must be a whole number of at least 1, got {order!r}")
 
 
-def check_bounds(
-    width: float | None = None, min_weight: float = 0.0, most: int | None = None, most_name: str = "max_terms"
-) -> None:
+def check_bounds(width: float | None = None, min_weight: float = 0.0, max_edges: int | None = None) -> None:
     """Public bounds on a field: its width, the least weight of an interaction, and how many there are."""
     if width is not None and not 0 < width < float("inf"):
         raise InputError(f"width must be positive and finite, got {width}")
-    if most is not None and (type(most) is not int or most < 0):
-        raise InputError(f"{most_name} must be a whole number of at least 0, got {most!r}")
+    if max_edges is not None and (type(max_edges) is not int or max_edges < 0):
+        raise InputError(f"max_edges must be a whole number of at least 0, got {max_edges!r}")
     if not 0 <= min_weight < float("inf"):
         raise InputError(f"min_weight must be a finite number of at least 0, got {min_weight}")
 

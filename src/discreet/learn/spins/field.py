@@ -14,11 +14,9 @@ from ...domain import Domain
 from ...errors import CostError, InputError
 from ...measurement import Measurements
 from ...models.base import Model
-from ...privacy.budget import Budget
 from ...privacy.queries.parities import measured_monomials
-from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import as_measurements, check_plan
+from ..checks import as_measurements
 from ..counting import counted_first
 from ..learner import Learner
 from ..procedure import Procedure, Whole
@@ -55,7 +53,7 @@ class SpinField(Learner[SpinModel]):
         (order 2 only); ``"auto"``: what the noise suggests of the two; ``"one shot"``: all parities, once.
     width:
         λ, a public bound on Σ_{I∋i} |h̄(I)| for every column; estimates are scaled down to it.
-    max_terms, min_weight:
+    max_edges, min_weight:
         Public bounds on the number of interactions of two and more columns, and on the least |h̄(I)| of one that is
         there.
     random_state:
@@ -65,13 +63,13 @@ class SpinField(Learner[SpinModel]):
     order: int = 2
     strategy: Strategy = "auto"
     width: float | None = None
-    max_terms: int | None = None
+    max_edges: int | None = None
     min_weight: float = 0.0
     random_state: int = 0
 
     def __post_init__(self) -> None:
         check_order(self.order)
-        check_bounds(self.width, self.min_weight, self.max_terms)
+        check_bounds(self.width, self.min_weight, self.max_edges)
         if self.strategy not in STRATEGIES:
             raise InputError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}; got {self.strategy!r}")
         if self.strategy == "selected" and self.order != 2:
@@ -80,31 +78,23 @@ class SpinField(Learner[SpinModel]):
                 "'one shot'"
             )
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """The number of records unless it is public, then parities as the strategy says."""
-        check_plan(domain, unit, budget)
+        domain = whole.domain
         order = order_in(domain, self.order)
         _check_number(len(domain), order)
-        whole = Whole(domain, unit, budget)
-        count, given, rest = counted_first(whole, public_size)
-        asked = Asked(whole, rest, order, self.max_terms, self.min_weight, self.random_state)
-        strategy = asked.choose(self.strategy, public_size)
+        count, given, rest = counted_first(whole)
+        asked = Asked(whole, rest, order, self.max_edges, self.min_weight, self.random_state)
+        strategy = asked.choose(self.strategy, whole.public_size)
         notes = []
-        if strategy == "auto" and approximate_size is not None:
-            likely = asked.choose("auto", approximate_size)
-            notes.append(f"With some {approximate_size:g} records that would be {likely} pairs.")
+        if strategy == "auto" and whole.size is not None:
+            likely = asked.choose("auto", whole.size)
+            notes.append(f"With some {whole.size:g} records that would be {likely} pairs.")
         if len(domain) > MOST_COLUMNS:
             notes.append(f"{len(domain)} columns cannot be enumerated: the fit is on a junction tree, or approximate.")
         what = "an Ising model" if self.order == 2 else f"a field of spins of order {self.order}"
         steps = (*count, *asked.steps(strategy))
-        return Procedure(f"{METHOD} of {what}", whole, steps, tuple(notes), approximate_size, given)
+        return Procedure(f"{METHOD} of {what}", whole, steps, tuple(notes), given)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> SpinModel:
         """The field from what :meth:`measure` released; post-processing only. A public total may have been added."""
@@ -113,7 +103,7 @@ class SpinField(Learner[SpinModel]):
         if domain is not None and domain.names != columns.names:
             raise InputError(f"these are sums of the columns {', '.join(columns.names)}, not of the domain given")
         dense = measured.found.get("dense") is True
-        fit = estimated(sums.moments, sums.last, dense, self.max_terms, self.min_weight, self.random_state)
+        fit = estimated(sums.moments, sums.last, dense, self.max_edges, self.min_weight, self.random_state)
         facts: dict[str, Any] = {"strategy": sums.strategy, "estimation": fit.how, "terms": len(fit.moments.joint)}
         card = card_of(measured, METHOD, **facts)
         return spin_model(self.order, within_width(fit.coefficients, self.width), domain or columns, card)

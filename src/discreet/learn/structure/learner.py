@@ -7,11 +7,9 @@ from typing import ClassVar
 
 from ...domain import Domain
 from ...measurement import Measurements
-from ...privacy.budget import ApproxDP, Budget
-from ...privacy.unit import PrivacyUnit
-from ..checks import check_plan
+from ...privacy.budget import ApproxDP
 from ..learner import Learner
-from ..procedure import Procedure
+from ..procedure import Procedure, Whole
 from .result import StructureResult
 from .selected_edges import SelectedEdges
 from .stable_edges import StableEdges
@@ -33,17 +31,9 @@ class StructureLearner(Learner[StructureResult]):
     def __post_init__(self) -> None:
         StableEdges(self.min_weight)  # the same bounds, the same errors
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
-        check_plan(domain, unit, budget)
-        chosen = self._chosen(domain, stable=isinstance(budget, ApproxDP))
-        return chosen.prepare(domain, unit, budget, public_size, approximate_size)
+    def prepare(self, whole: Whole) -> Procedure:
+        chosen = self._chosen(whole.domain, stable=isinstance(whole.budget, ApproxDP))
+        return chosen.prepare(whole)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> StructureResult:
         """By the learner that was chosen; only a test of stability has found the graph itself."""

@@ -24,9 +24,8 @@ from ...models.ising import check_binary
 from ...privacy.budget import Budget, PureDP
 from ...privacy.queries.parities import ParitySums, PartnerResiduals
 from ...privacy.requests import Asking, Measure, SelectEach
-from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import as_measurements, check_plan
+from ..checks import as_measurements
 from ..counting import counted_first
 from ..learner import Learner
 from ..planned import measuring, selecting
@@ -82,28 +81,20 @@ class SelectedEdges(Learner[StructureResult]):
 
     def __post_init__(self) -> None:
         StableEdges(self.min_weight)  # the same bounds, the same errors
-        check_bounds(most=self.max_edges, most_name="max_edges")
+        check_bounds(max_edges=self.max_edges)
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """A noisy count unless the size is public; then all pair sums at once, or means and rounds of selection."""
-        check_plan(domain, unit, budget)
+        domain = whole.domain
         check_binary(domain, "SelectedEdges")
         check_columns(domain)
-        whole = Whole(domain, unit, budget)
-        count, given, rest = counted_first(whole, public_size)
+        count, given, rest = counted_first(whole)
         if _measures_all(len(domain), rest):
             everything = all_sums(domain, 2)
             steps = [whole.measure(everything.parts[0].label, Measure(rest, everything))]
         else:
             steps = self._steps(whole, rest)
-        return Procedure(METHOD, whole, (*count, *steps), (), approximate_size, given)
+        return Procedure(METHOD, whole, (*count, *steps), given=given)
 
     def _steps(self, whole: Whole, rest: Budget) -> list[Step]:
         domain = whole.domain

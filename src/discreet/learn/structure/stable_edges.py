@@ -24,7 +24,6 @@ from ...privacy.queries.parities import all_monomials
 from ...privacy.requests import Asking, TestStability
 from ...privacy.stability import Stability, StabilityTest, plan_stability
 from ...privacy.unit import PrivacyUnit
-from ..checks import check_plan
 from ..counting import records_in
 from ..learner import Learner
 from ..procedure import Found, Procedure, Whole
@@ -77,22 +76,14 @@ class StableEdges(Learner[StructureResult]):
     def method(self) -> str:
         return f"stable edges, {self.test} test"
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """One test with the whole budget; without a ``min_weight`` and a public size, a noisy count before it. The ε
         and δ of the two add up."""
-        check_plan(domain, unit, budget)
+        domain, unit, budget = whole.domain, whole.unit, whole.budget
         self._check(domain, budget)
         assert isinstance(budget, ApproxDP)
-        whole = Whole(domain, unit, budget)
         unknown = self.min_weight is None
-        counts = unknown and public_size is None
+        counts = unknown and whole.public_size is None
         counting, testing = _shares(budget) if counts else (None, budget)
 
         def asks(released: Measurements) -> Asking[Found]:
@@ -120,8 +111,7 @@ class StableEdges(Learner[StructureResult]):
             whole,
             (test,) if counting is None else (whole.count(counting), test),
             tuple(notes),
-            approximate_size,
-            (Measurement.public(domain, (), public_size),) if unknown and public_size is not None else (),
+            (Measurement.public(domain, (), whole.public_size),) if unknown and not counts else (),
             "in sequence" if counts else "composed",
         )
 

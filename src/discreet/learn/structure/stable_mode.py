@@ -25,9 +25,8 @@ from ...privacy.calibration import plan_threshold
 from ...privacy.curator import Curator
 from ...privacy.requests import Asking, Poll
 from ...privacy.stability import Stability, plan_stability
-from ...privacy.unit import PrivacyUnit, Sensitivity
+from ...privacy.unit import Sensitivity
 from ...privacy.voting import ABSTAIN, Vote
-from ..checks import check_plan
 from ..learner import Learner
 from ..procedure import Found, Procedure, Whole
 from .base_learners import BaseLearner, SparseLogistic, Sparsitron, as_word
@@ -93,19 +92,10 @@ class StableMode(Learner[StructureResult]):
     def method(self) -> str:
         return f"stable mode, {self.how}, {type(self.base_learner()).__name__}"
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """One step: the blocks vote."""
-        check_plan(domain, unit, budget)
-        approx, base = self._check(domain, budget), self.base_learner()
-        whole = Whole(domain, unit, budget)
-        m, candidates = self.blocks or blocks_for(approx, self.how), base.candidates(domain)
+        approx, base = self._check(whole.domain, whole.budget), self.base_learner()
+        m, candidates = self.blocks or blocks_for(approx, self.how), base.candidates(whole.domain)
 
         def learn(block: Curator) -> str:
             return as_word(candidates, base.found(block))
@@ -117,7 +107,7 @@ class StableMode(Learner[StructureResult]):
         note = f"A graph is released above {threshold}; each block has 1/{m} of the records."
         mechanism = "stability histogram" if self.how == "histogram" else STABILITY
         vote = tested(whole, f"votes of {m} blocks, {self.how}", approx, scale, asks, mechanism)
-        return Procedure(self.method, whole, (vote,), (note,), approximate_size)
+        return Procedure(self.method, whole, (vote,), (note,))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> StructureResult:
         """The graph that the vote released, or its refusal."""

@@ -9,12 +9,9 @@ from ...domain import Clique, Domain
 from ...errors import InputError
 from ...measurement import Measurements
 from ...models.pairwise import PairwiseModel
-from ...privacy.budget import Budget
-from ...privacy.unit import PrivacyUnit
-from ..checks import check_plan
 from ..fields.pairwise import PairwiseField
 from ..learner import Learner
-from ..procedure import Procedure
+from ..procedure import Procedure, Whole
 from ..regressions.frank_wolfe import Variant
 from ..regressions.pairwise import PairwiseRegressions
 from ..regressions.spins import SpinRegressions
@@ -52,17 +49,9 @@ class ThresholdedParameters(Learner[StructureResult]):
         StableEdges(order=self.order)  # the same bounds, the same errors
         self._spins()
 
-    def prepare(
-        self,
-        domain: Domain,
-        unit: PrivacyUnit,
-        budget: Budget,
-        public_size: int | None = None,
-        approximate_size: float | None = None,
-    ) -> Procedure:
+    def prepare(self, whole: Whole) -> Procedure:
         """The procedure of the model's learner."""
-        check_plan(domain, unit, budget)
-        inner = self._learner(domain).prepare(domain, unit, budget, public_size, approximate_size)
+        inner = self._learner(whole.domain).prepare(whole)
         return replace(inner, method=f"{METHOD}, {inner.method}")
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> StructureResult:
@@ -88,7 +77,7 @@ class ThresholdedParameters(Learner[StructureResult]):
         return self._levels()
 
     def _spins(self) -> Learner[Any]:
-        return SpinField(self.order, max_terms=self.max_edges, min_weight=self.min_weight)
+        return SpinField(self.order, max_edges=self.max_edges, min_weight=self.min_weight)
 
     def _levels(self) -> Learner[Any]:
         return PairwiseField(max_edges=self.max_edges, min_weight=self.min_weight)

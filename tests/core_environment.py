@@ -1,0 +1,55 @@
+"""The environment of somebody who has run `pip install .`, or `./discreet demo`, and installed nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def environment(extras: Iterable[str] = ()) -> dict[str, str]:
+    """Variables under which Python finds the core, these extras, and no other package."""
+    paths = [str(ROOT / "tests" / "core_only"), str(ROOT / "src")]
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "PYTHONPATH": os.pathsep.join(paths),
+        "ABSENT": " ".join(sorted(absent(frozenset(extras)))),
+        "MPLBACKEND": "Agg",
+    }
+
+
+@cache
+def absent(extras: frozenset[str]) -> frozenset[str]:
+    """Modules of all packages that are installed here and that neither the core nor these extras depend on."""
+    wanted = [*PROJECT["dependencies"], *(line for e in extras for line in PROJECT["optional-dependencies"][e])]
+    found = {"discreet", "pip"}
+    todo = [Requirement(line) for line in wanted]
+    while todo:
+        requirement = todo.pop()
+        if _normal(requirement.name) in found:
+            continue
+        found.add(_normal(requirement.name))
+        try:
+            lines = metadata.requires(requirement.name) or ()
+        except metadata.PackageNotFoundError:  # for another system
+            continue
+        asked = ("", *requirement.extras)
+        more = [Requirement(line) for line in lines]
+        todo += [r for r in more if r.marker is None or any(r.marker.evaluate({"extra": e}) for e in asked)]
+    owners = metadata.packages_distributions()
+    return frozenset(module for module, names in owners.items() if not found & set(map(_normal, names)))
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,76 @@
+"""Why each table was measured and what it cost: released numbers alone, and the same in every place."""
+
+import json
+
+import pytest
+
+from discreet import ApproxDP, Curator, PrivacyUnit, PureDP, Release, encode, networks, resolve
+from discreet.cli import run
+from discreet.measurement import Measurements
+from discreet.report.card import card_yaml
+from discreet.report.page import report_html
+from discreet.report.reasons import Reason, reasons, shown
+
+BUDGETS = [PureDP(1), ApproxDP(1, "1e-6")]
+
+
+@pytest.fixture(scope="module", params=BUDGETS, ids=str)
+def release(request):
+    network = networks.load("asia")
+    rows = encode(network.sample(2000, random_state=1).to_pandas(), network.domain)
+    with Curator(rows, PrivacyUnit(), request.param) as curator:
+        return Release.of(resolve(network.domain, workload="smoke,lung,xray 3; asia,tub").learn(curator))
+
+
+def test_every_table_has_its_reason(release):
+    every = reasons(release.card, release.measurements)
+    assert [r.table for r in every] == [m.label for m in release.measurements]
+    assert [r.deviation for r in every] == pytest.approx([m.standard_deviation for m in release.measurements], abs=1e-3)
+    asked = [step["step"] for step in release.card["steps"] if "step" in step]
+    assert {r.step for r in every} <= set(asked)
+    chosen = release.measurements.found.get("chosen_by", [])
+    assert [r.distance for r in every if r.distance is not None] == [e for _, e in chosen if e is not None]
+    if release.card["budget"]["notion"] == "pure":
+        assert chosen == []
+        assert 0.84 < sum(r.part for r in every) <= 1  # the rest is for selections, as many as were needed
+    else:
+        released = {tuple(c): e for key in ("pairs", "missed", "inside") for c, e in release.measurements.found[key]}
+        assert chosen and all(tuple(c) in released for c, e in chosen if e is not None)
+        assert sum(r.part for r in every) == pytest.approx(0.94, abs=0.001)  # the rest is for distances
+
+
+def test_it_is_said_everywhere(release, tmp_path, capsys):
+    release.save(tmp_path / "model.zip")
+    assert run(["show", str(tmp_path / "model.zip"), "--json"]) == 0
+    why = json.loads(capsys.readouterr().out)["why"]
+    again = Release.load(tmp_path / "model.zip")
+    every = reasons(again.card, again.measurements)
+    assert [entry["table"] for entry in why] == [r.table for r in every]
+    assert every == reasons(release.card, release.measurements)
+    few, rest = shown(every, 5)
+    assert len(few) <= 5 and "single columns" in rest
+    page = report_html(again.model, card_text="", measurements=again.measurements)
+    assert "Why these tables" in page and all(r.table in page for r in few)
+    assert all(f"{r.noise:,.3g}" in card_yaml(again) for r in few)
+    assert run(["show", str(tmp_path / "model.zip")]) == 0
+    out = capsys.readouterr().out
+    assert "Why these tables were measured" in out and "edges" in out.lower()
+
+
+def test_hundreds_of_tables_are_few_lines(release):
+    many = [Reason("tables", f"a × b{i}", i, 1.0, i / 1e6, 1.0) for i in range(500)]
+    few, rest = shown(many, 12)
+    assert [r.distance for r in few] == list(range(499, 487, -1)) and rest == "Besides: 488 more tables."
+
+
+def test_files_that_hold_anything(release):
+    for wrong in (5, "x", [[5, 5]], [["asia"]], [[["asia"], "many"]]):
+        found = {**release.measurements.release, "found": {"chosen_by": wrong}}
+        kept = reasons(release.card, Measurements(release.measurements, found))
+        assert len(kept) == len(release.measurements) and all(r.distance is None for r in kept)
+    assert reasons(release.card, None) == []
+    asia = networks.load("asia")
+    rows = encode(asia.sample(200, random_state=1).to_pandas(), asia.domain)
+    with Curator(rows, PrivacyUnit(), PureDP(1)) as curator:
+        given = Release.of(resolve(asia.domain, graph=asia).learn(curator))
+    assert reasons(given.card, given.measurements) == []  # nothing was chosen
