@@ -218,7 +218,7 @@ CATALOGUE = {
     "output in no folder": (fitting("-o", "no/m.zip"), FILE, ["no", "make it first"]),
     "output is a folder": (fitting("-o", "f.zip"), FILE, ["f.zip is a folder"], folder("f.zip")),
     "output of another kind": (fitting("-o", "m.bif"), WRONG_USE, ["m.bif", ".zip"]),
-    "card over a file": (fitting("--card", "data.csv"), FILE, ["data.csv", "--force"]),
+    "card over a file": (fitting("--card", "data.csv"), WRONG_USE, ["data.csv", "another file"]),
     # -- run files
     "run file missing": (["fit", "--run", "no.toml"], FILE, ["no.toml", "TOML"]),
     "run file that is no TOML": (["fit", "--run", "run.toml"], FILE, ["run.toml", "TOML"], run_file("epsilon: 1")),
