@@ -14,7 +14,6 @@ from .errors import InputError, did_you_mean
 from .learn.fields.adaptive import AdaptiveField
 from .learn.fields.noise_aware import NoiseAwareField
 from .learn.fields.pairwise import PairwiseField
-from .learn.fields.search import SearchedField
 from .learn.learner import Learner
 from .learn.networks.found import FoundNetwork
 from .learn.networks.optimal import OptimalNetwork
@@ -95,7 +94,6 @@ METHODS = [
     Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage, as published"),
     Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise"),
     Method("field", "adaptive", AdaptiveField, "tables found in rounds, each asking what the model so far misses"),
-    Method("field", "searched", SearchedField, "cliques found privately, then their tables"),
     Method("field", "pairwise", PairwiseField, "noisy two-way tables of all pairs, then likelihood"),
     Method("field", "pairwise_regressions", PairwiseRegressions, "a private sparse regression for each pair of levels"),
     Method("field", "collective", CollectiveField, "EM for collective graphical models, as published"),

@@ -47,7 +47,7 @@ def fit(rows, domain, budget, unit=None, learner=None):
 def test_it_is_the_default():
     domain = networks.load("asia").domain
     assert resolve(domain) == resolve(domain, family="field") == Spec("field", "adaptive")
-    assert resolve(domain, family="network").method == "searched"
+    assert resolve(domain, family="network") == Spec("network", "found")
 
 
 # -- what is asked -----------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ what selections leave over goes to the tables. How much is asked follows from N�
 
 A selection with a part s of ε is off by some (2Δ/s)·ln m records among m candidates, so we make as many as can tell
 apart distances of ``TOLD_APART`` of the records, and one for each column but the first at most. The price of a pair is
-what the noise of its table adds to that of the others (:mod:`.growth`), and a part of what the selection may be off
-by, as the largest of many noisy scores is more noise than score. "none" is a candidate, and ends it. Tables have
+what the noise of its table adds to that of the others (:mod:`.growth`), and a part of what the selection may be off by,
+as the largest of many noisy scores is more noise than score. "none" is a candidate, and ends it. Tables have
 parts of what is left in proportion to √cells, with as much for what is found later as for the tree.
 """
 

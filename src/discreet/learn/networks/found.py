@@ -15,13 +15,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...domain import Domain
+from ...domain import Clique, Domain
 from ...graph import DEFAULT_MEMORY_LIMIT, triangulate
 from ...inference.exact import get_engine
 from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
 from ...models.markov import MarkovRandomField
 from ..fields.adaptive import AdaptiveField
+from ..fields.purpose import Workload
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from .families import Array, rows_from_counts
@@ -38,16 +39,21 @@ class FoundNetwork(Learner[BayesianNetwork]):
 
     most_cells: int = AdaptiveField.most_cells
     triples: bool = AdaptiveField.triples
+    workload: Workload = None
+    target: str | None = None
 
     def __post_init__(self) -> None:
-        _ = self._field
+        _ = self._field  # refuses wrong values
 
     @property
     def _field(self) -> AdaptiveField:
-        return AdaptiveField(self.most_cells, self.triples)
+        return AdaptiveField(self.most_cells, self.triples, self.workload, self.target)
 
     def prepare(self, whole: Whole) -> Procedure:
         return replace(self._field.prepare(whole), method=METHOD)
+
+    def wanted(self, domain: Domain) -> dict[Clique, float]:
+        return self._field.wanted(domain)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         """The network from what was measured; post-processing only."""
