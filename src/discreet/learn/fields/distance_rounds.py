@@ -15,14 +15,16 @@ from ...measurement import Measurements
 from ...privacy.budget import Budget
 from ...privacy.queries.distances import Distances
 from ...privacy.requests import Asking, Measure
+from ..consistency import pooled, reconciled
 from ..procedure import Found, Step, Whole
-from .growth import batch, spanning_tree
+from .growth import batch, believed, spanning_tree
 from .purpose import Purpose
 from .rounds import MOST_CANDIDATES, Rounds, because
 from .tree import Tree
 
-SHARES = (8, 2, 18, 2, 43, 2, 25)
-"""Percent of the budget for each of the seven steps. Set on the sets that :mod:`.mirror` names."""
+SHARES = (8, 2, 18, 3, 57, 2, 10)
+"""Percent of the budget for each of the seven steps. Set at ε = 1 on eight of the sets that :mod:`.mirror` names and on
+simulated answers to 16 questions: one large batch has less noise than two, and the last is for triples that matter."""
 KEPT = 8
 """Where there are too many pairs to look at closely: how many of them, for each column, are looked at again."""
 STANDS_OUT = 2.5
@@ -51,14 +53,13 @@ class DistanceRounds(Rounds):
 
     def steps(self) -> tuple[Step, ...]:
         count = f"{self.closely:,} pairs"
-        room = MOST_CANDIDATES - len(self.columns) - len(self.larger)
-        again = f"{min(self.closely, max(room, 0)):,} pairs"
-        also = f", {again} and {counted(len(self.larger), 'larger table')}" if self.larger else f" and {again}"
+        again = f"{min(self.closely, MOST_CANDIDATES - len(self.larger)):,} pairs"
+        also = f" and {counted(len(self.larger), 'larger table')}" if self.larger else ""
         names = [
             "tables of single columns",
             f"distances of {count} from independent columns",
             "tables of a spanning tree",
-            f"distances of columns{also} from the model so far",
+            f"distances of {again}{also} from the model so far",
             "tables of what the model misses",
             "distances inside the cliques of the model",
             "tables inside the cliques of the model",
@@ -89,23 +90,21 @@ class DistanceRounds(Rounds):
 
     def _tree(self, released: Measurements) -> Asking[Found]:
         prices = self.prices(2)
-        distances = _said(released, "pairs")
-        chosen = spanning_tree(prices, distances) or self.columns
+        chosen = spanning_tree(prices, self._believed(released, "pairs")) or self.columns
         yield prices.request(chosen)
-        return because(released, chosen, distances)
+        return because(released, chosen, _said(released, "pairs"))
 
     def _second_distances(self, released: Measurements) -> Asking[Found]:
         first = _said(released, "pairs")
-        sure = [*self.columns, *self.larger][:MOST_CANDIDATES]
-        most = sorted(first, key=lambda c: (-first[c], c))[: MOST_CANDIDATES - len(sure)]
-        return (yield from self._distances(released, [*sure, *sorted(most)], self.shares[3], "missed"))
+        most = sorted(first, key=lambda c: (-first[c], c))[: MOST_CANDIDATES - len(self.larger)]
+        return (yield from self._distances(released, [*self.larger, *sorted(most)], self.shares[3], "missed"))
 
     def _missed(self, released: Measurements) -> Asking[Found]:
         return (yield from self._batch(released, "missed", 4))
 
     def _inner_distances(self, released: Measurements) -> Asking[Found]:
         tree = triangulate(self.domain, Tree(self.domain, released.cliques, 0).cliques)
-        sizes = (1, 2, 3) if self.triples else (1, 2)
+        sizes = (2, 3) if self.triples else (2,)
         inside = {t for c in tree.cliques for k in sizes for t in combinations(c, k)}
         small = [self.domain.clique(t) for t in inside if self.domain.size(t) <= self.most_cells]
         return (yield from self._distances(released, self.fewest(small), self.shares[5], "inside"))
@@ -113,19 +112,29 @@ class DistanceRounds(Rounds):
     def _inside(self, released: Measurements) -> Asking[Found]:
         return (yield from self._batch(released, "inside", 6))
 
-    def _distances(self, released: Measurements, cliques: Sequence[Clique], share: Budget, name: str) -> Asking[Found]:
+    def _distances(self, released: Measurements, asked: Sequence[Clique], share: Budget, name: str) -> Asking[Found]:
+        cliques = asked or self.columns  # where all pairs are too large
         expected = self.expected(released, cliques)
         (noisy,) = yield Measure(share, Distances(self.domain, cliques, expected), "gaussian")
         least = STANDS_OUT * noisy.standard_deviation if self.narrows else -math.inf
-        return {name: [[list(c), int(e)] for c, e in zip(cliques, noisy.counts, strict=True) if e > least]}
+        said = [[list(c), int(e)] for c, e in zip(cliques, noisy.counts, strict=True) if e > least]
+        return {name: said, f"{name}_deviation": noisy.standard_deviation}
 
     def _batch(self, released: Measurements, name: str, step: int) -> Asking[Found]:
         prices = self.prices(step)
         tree = Tree(self.domain, released.cliques, self.most_cells)
-        distances = _said(released, name)
-        chosen = batch(prices, tree, distances) or self.columns
+        chosen = batch(prices, tree, self._believed(released, name) | self._noise(released)) or self.columns
         yield prices.request(chosen)
-        return because(released, chosen, distances)
+        return because(released, chosen, _said(released, name))
+
+    def _believed(self, released: Measurements, name: str) -> dict[Clique, float]:
+        larger = {c: e for c, e in _said(released, name).items() if len(c) > 1}
+        return believed(larger, released.found[f"{name}_deviation"])
+
+    def _noise(self, released: Measurements) -> dict[Clique, float]:
+        """By how much single columns are wrong, in records: all tables that they are in have known noise."""
+        known = reconciled(self.domain, {c: t for c, t in pooled(released).items() if c})
+        return {c: known[c].cells * math.sqrt(2 / math.pi * known[c].variance) for c in self.columns}
 
 
 def _said(released: Measurements, name: str) -> dict[Clique, float]:
