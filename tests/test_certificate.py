@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet import ZCDP, Curator, PureDP, Release, encode, networks, resolve
-from discreet.errors import FileFormatError, InputError
+from discreet.errors import FileFormatError, InputError, NotAReleaseError
 from discreet.release import Certificate
 from discreet.release.certificate import nonnegative
 from discreet.report.card import card_yaml
@@ -171,6 +171,8 @@ def test_some_of_many_pairs_and_a_workload_are_said():
         {"each": {"counts": [1, 2, 3], "noise": "laplace", "scale": 1.0, "grid": "0", "which": [0, 1, 2]}},
         {"each": {"counts": [1, 2], "noise": "gaussian", "scale": 1.0, "grid": "1", "which": [0, 1]}},
         {"each": {"counts": [1.5, 2, 3], "noise": "gaussian", "scale": 1.0, "grid": "1", "which": [0, 1, 2]}},
+        {"each": {"counts": [1, 2, 3], "noise": "laplace", "scale": 1.0, "grid": "1e999999999", "which": [0, 1, 2]}},
+        {"each": {"counts": [1, 2, 10**400], "noise": "laplace", "scale": 1.0, "grid": "1", "which": [0, 1, 2]}},
         {"each": {"counts": [1, 2, 3], "noise": "wild", "scale": 1.0, "grid": "1", "which": [0, 1, 2]}},
     ],
     ids=str,
@@ -180,6 +182,20 @@ def test_a_file_that_makes_no_sense_is_refused(change):
         Certificate.from_dict({**facts(), **change})
     with pytest.raises(FileFormatError, match="not well-formed"):
         Certificate.from_dict("a certificate")
+
+
+def test_exact_distances_are_no_part_of_a_release():
+    from discreet import PrivacyUnit
+    from discreet.learn.certifying import certify_later
+    from discreet.privacy.curator import ExactCurator
+
+    asia = networks.load("asia")
+    table = encode(asia.sample(200, random_state=1).to_pandas(), asia.domain)
+    with Curator(table, budget=ZCDP("0.1")) as curator:
+        release = Release.of(resolve(asia.domain, certify=0).learn(curator))
+    exact = certify_later(release.model, PrivacyUnit(), ZCDP("0.1")).run(ExactCurator(table, budget=ZCDP("0.1")))
+    with pytest.raises(NotAReleaseError, match="without protection"):
+        release.certified(exact)
 
 
 # -- coverage ----------------------------------------------------------------------------------------------------------

@@ -57,6 +57,8 @@ def test_bought_afterwards_from_the_ledger(model, discreet):
     certified = Release.load("model-certified.zip")
     assert certified.certificate.paid["budget"]["epsilon"] == "1/2"
     assert certified.refit_agrees() and certified.measurements is not None
+    shown = discreet("show", "model-certified.zip").out  # nothing that it promises is about more than it paid for
+    assert "Nothing in this release, the certificate of fit aside, would" in shown and "DP) in total" not in shown
     checked = discreet("verify", "model-certified.zip")
     assert checked.code == 0 and "for ε = 0.5 (pure DP)" in checked.out, checked.text
     assert "Signed by" in checked.out
@@ -124,3 +126,27 @@ def test_a_forged_certificate_is_found(desk, discreet, bought):
         write_archive(desk / "cheaper.zip", header, arrays)
         found = discreet("verify", "cheaper.zip")
         assert found.code == 6 and "its certificate of fit:" in found.out, found.text
+
+
+@pytest.mark.parametrize("budget", ["--epsilon 0.5", "--epsilon 0.5 --delta 1e-6", "--rho 0.1"])
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_certificate_that_moves_further_than_its_step_says_is_found(model, discreet, budget, relation):
+    """A step that says too small a sensitivity costs too little: noise of the same scale seems to protect more."""
+    bought = discreet("certify", "model.zip", "data.csv", *budget.split(), "--relation", relation, "-o", "whole.zip")
+    assert bought.code == 0 and discreet("verify", "whole.zip").code == 0
+    header, arrays = read_archive("whole.zip")
+    finer = header["card"]["certificate"]["each"]
+    assert finer["grid"] == "1/64"
+    finer["grid"] = "1/128"  # the same steps for sums that move twice as far
+    write_archive("forged.zip", header, arrays)
+    found = discreet("verify", "forged.zip")
+    assert found.code == 6 and "moves it by more than its step says" in found.out
+
+
+def test_a_certificate_without_protection_is_not_to_be_published(model, discreet):
+    assert discreet(*CERTIFY, "-o", "whole.zip").code == 0
+    header, arrays = read_archive("whole.zip")
+    header["card"]["certificate"]["paid"]["origin"] = "exact"
+    write_archive("forged.zip", header, arrays)
+    found = discreet("verify", "forged.zip")
+    assert found.code == 7 and "carries no guarantee" in found.out

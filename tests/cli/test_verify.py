@@ -16,6 +16,7 @@ from discreet.cli.verify import Findings, _verify
 from discreet.domain import Attribute, Domain
 from discreet.errors import DiscreetError
 from discreet.io.archive import read_archive, write_archive
+from discreet.io.limits import DEFAULT_LIMITS
 from discreet.learn.structure.selected_edges import SelectedEdges
 from discreet.learn.structure.stable_edges import StableEdges
 from discreet.papers.psgd import PrivateDescent
@@ -94,7 +95,7 @@ def verified(path, header, arrays) -> Findings:
         write_archive(path, header, arrays)
     found = Findings()
     try:
-        _verify(path, None, found, refit=False)
+        _verify(path, None, found, DEFAULT_LIMITS, refit=False)
     except DiscreetError as error:
         found.wrong(str(error))
     return found

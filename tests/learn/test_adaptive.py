@@ -101,6 +101,9 @@ def test_selections_of_what_is_worth_measuring(unit):
     assert failures(audit_replay(lambda c: c.select(score), TINY, unit, PureDP(1), count=100)) == []
     with pytest.raises(DiscreetError, match="prices"):
         WorthMeasuring(asked, [1, 2])
+    for far in (2**60, -(2**60), -(2**63)):  # a distance from the last would leave 64 bits
+        with pytest.raises(DiscreetError, match="prices"):
+            WorthMeasuring(asked, np.array([1, 2, far]))
 
 
 class Scales(SecureGateway):

@@ -303,3 +303,45 @@ def test_a_rate_is_the_decimal_that_people_read():
     assert as_probability(0.1) == Fraction(1, 10)
     assert as_probability("1/3") == Fraction(1, 3)
     assert as_probability(1) == 1
+
+
+# -- sums that are kept ------------------------------------------------------------------------------------------------
+
+
+class Weighed(Marginals):
+    """Counts times a number that somebody changes."""
+
+    weight = 100
+
+    def row_sensitivity(self, relation):
+        return tuple(s.times(self.weight) for s in super().row_sensitivity(relation))
+
+    def combine(self, counts):
+        return tuple(self.weight * c for c in counts)
+
+
+def test_a_query_that_has_changed_is_counted_again():
+    """Old sums under noise for the sensitivity of today would be a hundred times too little noise."""
+    rows, query = table([(0, 0, 0)] * 5), Weighed(DOMAIN, [("a",)])
+    assert rows.sum(query)[0].tolist() == [500, 0]
+    query.weight = 1
+    assert rows.sum(query)[0].tolist() == [5, 0] and query.sensitivity(PrivacyUnit())[0].l1 == 1
+
+
+def test_who_works_in_place_on_sums_leaves_those_of_the_next_alone():
+    rows, query = table([(0, 0, 0)] * 5), QUERIES["distances"]
+    before = rows.sum(query)[0].tolist()
+    rows.sum(query)[0][:] *= 9
+    assert rows.sum(query)[0].tolist() == before
+
+
+def test_kept_sums_do_not_go_with_a_copy_that_has_other_rows():
+    """A part of a part may come to lie where the whole was, and must not be taken for it."""
+    query = Distances(DOMAIN, [("a",)], [np.zeros(2)])
+    for _ in range(50):
+        whole = table([(0, 0, 0)] * 40)
+        assert whole.sum(query)[0].tolist() == [40]
+        part = whole._take(np.arange(20))
+        del whole
+        assert part._take(np.arange(10)).sum(query)[0].tolist() == [10]
+        assert part.sum(query)[0].tolist() == [20]

@@ -168,10 +168,11 @@ def _bought(release: Release, found: Findings) -> list[Any]:
     certificate = release.certificate
     if certificate is None:
         return []
-    noisy = [n for n in (certificate.each, certificate.total) if n is not None]
-    drawn = [Noised(FOUND, n.noise.kind, n.noise.scale) for n in noisy]
+    drawn = [Noised(FOUND, n.noise.kind, n.noise.scale, moves=moves) for n, moves in certificate.drawn]
     if certificate.paid is None:
         return drawn
+    if certificate.paid.get("origin") != "release":
+        found.wrong("its certificate of fit carries no guarantee", Exit.NOT_TO_BE_PUBLISHED)
     for contradiction in contradictions(certificate.paid, drawn):
         found.wrong(f"its certificate of fit: {contradiction}", Exit.CONTRADICTION)
     return []

@@ -99,8 +99,10 @@ def statement_lines(release: Mapping[str, Any]) -> list[str]:
     spent = release.get("spent")
     converted = words.as_approximate(budget)
     that_is = "" if converted is budget else f" That is {converted}."
+    aside = words.certificate_aside(release)
+    total = " but for the certificate of fit" if aside else " in total"
     lines = [
-        f"Guarantee: {budget} in total.{that_is} {words.promise(budget, unit, 'Nothing in this release')}",
+        f"Guarantee: {budget}{total}.{that_is} {words.promise(budget, unit, f'Nothing in this release{aside}')}",
         f"Unit: {unit}. Spent: {'nothing' if spent is None else Budget.from_dict(dict(spent))}.",
         *words.clipping(unit),
     ]

@@ -39,12 +39,17 @@ class _Contradiction(Exception):
 
 @dataclass(frozen=True)
 class Noised:
-    """What a file says of one noisy table; ``cells`` when it is a contingency table of whole counts."""
+    """What a file says of one noisy table; ``cells`` when it is a contingency table of whole counts.
+
+    ``moves``: of other sums how many there are, and how far a row that is added moves each of them; a replaced one
+    moves them twice as far.
+    """
 
     label: str
     kind: str
     scale: float
     cells: int | None = None
+    moves: tuple[int, int] | None = None
 
 
 @dataclass
@@ -200,7 +205,8 @@ class _Book:
             if (draw["kind"], draw["scale"]) != (table.kind, table.scale):
                 continue
             del self.paid[table.label][at]  # paid once, shown once
-            if step["query"] == "Marginals" and not self._moves_enough(draw, table.cells):
+            counts = step["query"] == "Marginals"
+            if not (self._moves_enough(draw, table.cells) if counts else self._moves_all(draw, table.moves)):
                 return [f"the table {table.label}: one unit moves it by more than its step says"]
             return []
         return [
@@ -214,6 +220,15 @@ class _Book:
         if draw["kind"] == "laplace":
             return bool(draw["l1"] >= rows * cells_moved)
         return bool(draw["l2_squared"] >= rows**2 * cells_moved and draw["linf"] >= rows)
+
+    def _moves_all(self, draw: Mapping[str, Any], moves: tuple[int, int] | None) -> bool:
+        """A unit of m rows moves each of so many sums by m times what a row does."""
+        if moves is None:
+            return True
+        sums, far = moves[0], moves[1] * self.unit.max_rows * (2 if self.unit.relation == "replace-one" else 1)
+        if draw["kind"] == "laplace":
+            return bool(draw["l1"] >= sums * far)
+        return bool(draw["l2_squared"] >= sums * far**2 and draw["linf"] >= far)
 
 
 def _roomier(accountant: Accountant) -> Accountant:

@@ -59,6 +59,7 @@ class Query(ABC):
     """
 
     noun: ClassVar[Noun] = ("sum", "sums")
+    asked_again = False  # whether it is asked many times and never changes: then tables keep its sums, which are few
     needs_steps = False  # whether its sensitivity rests on what only a table that ``steps`` made can promise
 
     def __init__(self, domain: Domain) -> None:

@@ -32,6 +32,7 @@ from ..domain import Clique
 from ..errors import FileFormatError, InputError, counted
 from ..frames import frame_of
 from ..measurement import Noise
+from ..privacy.budget import written
 
 Array = NDArray[np.float64]
 FINE = 0.02
@@ -66,9 +67,7 @@ class Noisy:
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Noisy:
         counts, which = [[_whole(n) for n in entry[key]] for key in ("counts", "which")]
-        return cls(
-            tuple(counts), Noise(entry["noise"], float(entry["scale"])), Fraction(str(entry["grid"])[:40]), tuple(which)
-        )
+        return cls(tuple(counts), Noise(entry["noise"], _real(entry["scale"])), written(entry["grid"]), tuple(which))
 
 
 @dataclass(frozen=True)
@@ -193,6 +192,17 @@ class Certificate:
         centre /= 2 * self.records
         moved = (float(np.mean(self.squares)) + (2 * min(max(centre, 0), 1)) ** 2) * self.records_deviation**2
         return centre, math.sqrt(variance + moved) / (2 * self.records), laplace
+
+    @property
+    def drawn(self) -> list[tuple[Noisy, tuple[int, int]]]:
+        """What was released; and of each how many numbers it has, and how far a row that is added moves every one of
+        them, in units of its grid (:class:`~discreet.privacy.queries.distances.Distances`)."""
+        out = []
+        if self.each is not None:
+            out.append((self.each, (len(self.each.which), math.ceil(1 / self.each.grid))))
+        if self.total is not None:
+            out.append((self.total, (1, len(self.cliques) * math.ceil(1 / self.total.grid))))
+        return out
 
     # -- words -------------------------------------------------------------------------------------------------------
 
@@ -341,7 +351,7 @@ class Certificate:
 
 
 def _whole(value: Any) -> int:
-    if type(value) is not int:
+    if type(value) is not int or abs(value) >= 2**63:
         raise ValueError("a whole number is missing")
     return value
 

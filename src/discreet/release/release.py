@@ -101,6 +101,10 @@ class Release:
         facts = released.found.get(FOUND)
         if not isinstance(facts, Mapping):
             raise InputError("these are not the answers of a certificate of fit; see discreet.learn.certifying")
+        if released.release.get("origin") != "release":
+            raise NotAReleaseError(
+                "this certificate was made without protection, from exact counts, and cannot be part of a release"
+            )
         paid = {key: value for key, value in released.release.items() if key != "found"}
         card = {**self.card, FOUND: {**facts, "paid": paid}}
         return replace(self, model=self.model.with_card(card))

@@ -46,7 +46,7 @@ def guarantee(card: Mapping[str, Any], what: str = "Nothing on this page") -> li
     """Sentences for somebody who has never heard of differential privacy; ``what`` they speak of comes first."""
     budget, unit = Budget.from_dict(dict(card["budget"])), PrivacyUnit.from_dict(dict(card["unit"]))
     warning = [weak] if (weak := weak_protection(budget)) else []
-    return [promise(budget, unit, what), *clipping(unit), *bought_beside(card), *warning]
+    return [promise(budget, unit, f"{what}{certificate_aside(card)}"), *clipping(unit), *bought_beside(card), *warning]
 
 
 def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
@@ -144,6 +144,11 @@ def bought_beside(card: Mapping[str, Any]) -> list[str]:
         return []
     own = Budget.from_dict(dict(paid["budget"]))
     return [f"The certificate of fit was bought after the model, for {own}: that comes on top of what the model cost."]
+
+
+def certificate_aside(card: Mapping[str, Any]) -> str:
+    """What a promise does not speak of: a certificate with a budget of its own."""
+    return ", the certificate of fit aside," if bought_beside(card) else ""
 
 
 def _misfit(card: Mapping[str, Any]) -> list[str]:

@@ -45,6 +45,10 @@ class RowQuery(Asked, Protocol):
     def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
         """The sums, from the contingency tables of :attr:`cliques`."""
 
+    @property
+    def asked_again(self) -> bool:
+        """Whether it is asked many times and never changes, so that its sums, which are few, are worth keeping."""
+
     def sum_rows(self, batch: Mapping[str, Codes]) -> tuple[IntArray, ...]:
         """The sums over one batch of rows. Integers only: they add up the same in any order and on any engine."""
 
@@ -57,7 +61,7 @@ class Table(ABC):
 
     domain: Domain
     unit_column: str | None
-    _last: tuple[int, object, tuple[IntArray, ...]] = (0, None, ())
+    _last: tuple[object, tuple[IntArray, ...]] = (None, ())
     counts_steps = False  # whether the column "steps" holds what :func:`~discreet.tables.sequences.steps` counted
 
     def require(self, asked: Asked) -> None:
@@ -73,18 +77,24 @@ class Table(ABC):
             )
         require_columns(what, asked.attributes, self.domain)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Without the sums that are kept: a copy may get other rows."""
+        return {name: value for name, value in self.__dict__.items() if name != "_last"}
+
     def sum(self, query: RowQuery) -> tuple[IntArray, ...]:
         """Sum a query over all rows, exactly."""
         self.require(query)
         if query.cliques is None:
             return self.stream(query)
-        # Selections one after the other ask for the same sums again: the last ones are kept, by the query itself and by
-        # whose they are (a table may be a copy of another, with other rows).
-        owner, asked, sums = self._last
-        if owner != id(self) or asked is not query:
+        if not query.asked_again:
+            return query.combine(self.count(query.cliques))
+        # Selections one after the other ask for the same sums again. They are kept by the query itself, and only of one
+        # that never changes: others would be answered with old sums, and noise for their sensitivity of today.
+        asked, sums = self._last
+        if asked is not query:
             sums = query.combine(self.count(query.cliques))
-            self._last = (id(self), query, sums)
-        return sums
+            self._last = (query, sums)
+        return tuple(part.copy() for part in sums)  # who works in place has their own
 
     @abstractmethod
     def count(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:

@@ -37,6 +37,8 @@ class Distances(Query):
     (L2² is k²) times as large in units of the grid.
     """
 
+    asked_again = True
+
     def __init__(
         self,
         domain: Domain,
@@ -61,7 +63,7 @@ class Distances(Query):
             if np.shape(r) != shape:
                 raise InputError(f"the expectation of {_name(clique)} must have shape {shape}, got {np.shape(r)}")
         # All cells one after the other, and where each table begins: a hundred thousand tables are as quick as one.
-        rounded = np.rint(finer * _flat(expected))
+        rounded = np.rint(finer * _flat(expected).astype(np.float64))
         self._starts = np.cumsum([0, *(np.size(r) for r in expected[:-1])])
         large = ~(np.add.reduceat(np.abs(rounded), self._starts) < MOST)
         if large.any():
@@ -165,7 +167,7 @@ class WorthMeasuring(WorstTable):
     def __init__(self, distances: Distances, prices: Sequence[int] | NDArray[np.int64]) -> None:
         super().__init__(distances)
         whole = prices.dtype.kind == "i" if isinstance(prices, np.ndarray) else all(type(p) is int for p in prices)
-        if len(prices) != len(distances.names) or not whole or max(map(abs, (min(prices), max(prices)))) >= MOST:
+        if len(prices) != len(distances.names) or not whole or not -MOST < int(min(prices)) <= int(max(prices)) < MOST:
             raise InputError(f"{len(distances.names)} tables need as many prices, whole numbers below 2⁶⁰")
         self._prices = np.array(prices, dtype=np.int64)
 
