@@ -49,8 +49,8 @@ tables are priced by before it is known."""
 TOO_NOISY = 0.035
 TOLD_APART = 0.5
 OUTBID = 0.6
-"""Part of a selection's own error in the price of a pair. From 0.3 to 1 the sets above agree in the mean; within that it
-was settled with the benchmark's sets in sight."""
+"""Part of a selection's own error in the price of a pair. From 0.3 to 1 the sets above agree in the mean; within
+that it was settled with the benchmark's sets in sight."""
 _PRECISION = 10**9
 
 
