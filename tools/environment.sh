@@ -5,12 +5,12 @@
 find_python() {
   for candidate in ${DISCREET_PYTHON:-} python3 python3.13 python3.12 python3.11 python; do
     if command -v "$candidate" >/dev/null 2>&1 &&
-      "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+      "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11, 5))' >/dev/null 2>&1; then
       command -v "$candidate"
       return 0
     fi
   done
-  echo "discreet needs Python 3.11 or newer, and found none. Install one, or point DISCREET_PYTHON at it." >&2
+  echo "discreet needs Python 3.11.5 or newer, and found none. Install one, or point DISCREET_PYTHON at it." >&2
   return 1
 }
 
@@ -48,6 +48,30 @@ install_into_environment() {
     # Quiet twice: errors are shown, warnings about the user's own machine are not.
     "$root/.venv/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --editable "$target"
   fi
+}
+
+# An environment beside the first one, for the tests alone: `.venv-lowest` with the lowest versions that pyproject.toml allows
+# (on the oldest Python that there is), or `.venv-3.13` with what pip takes on that Python.
+ensure_other_environment() {
+  other=$root/.venv-$1
+  cmp -s "$root/pyproject.toml" "$other/installed.toml" && return 0
+  case $1 in
+    lowest) python=$(DISCREET_PYTHON="${DISCREET_PYTHON:-} python3.11 python3.12" find_python) || return 1 ;;
+    *) python=$(command -v "python$1") && "$python" --version >/dev/null 2>&1 || {
+      echo "There is no Python $1 here." >&2
+      return 1
+    } ;;
+  esac
+  echo "Setting up the environment in $other (once, some minutes) …" >&2
+  "$python" -m venv --clear "$other" || return 1
+  pip="$other/bin/python -m pip install --quiet --quiet --disable-pip-version-check"
+  if [ "$1" = lowest ]; then
+    "$other/bin/python" "$root/tools/lowest.py" "$root" >"$other/requirements.txt" || return 1
+    $pip --requirement "$other/requirements.txt" && $pip --no-deps --editable "$root" || return 1
+  else
+    $pip --editable "$root[test]" || return 1
+  fi
+  cp "$root/pyproject.toml" "$other/installed.toml"
 }
 
 # The pages are tested in a real Chromium, from Debian's packages. Where it may not be installed, those tests are skipped loudly.

@@ -14,6 +14,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from .domain import Attribute, level_text
@@ -95,6 +96,12 @@ def columns_of(rows: Any, wanted: Sequence[str]) -> dict[str, Any]:
     else:
         try:
             source = nw.from_native(rows)
+            known = source.collect_schema().names() if isinstance(source, nw.LazyFrame) else source.columns
+        except DuplicateError:
+            raise InputError(
+                "several columns of the rows have the same name; give each a name of its own, or leave out those that "
+                "the schema does not name"
+            ) from None
         except TypeError:
             raise InputError(
                 f"cannot read rows from {type(rows).__name__}; give a pandas, polars or Arrow frame, a mapping from "
@@ -102,7 +109,6 @@ def columns_of(rows: Any, wanted: Sequence[str]) -> dict[str, Any]:
             ) from None
         if isinstance(source, nw.LazyFrame):
             source = source.collect()
-        known = source.columns
     for name in wanted:
         if name not in known:
             # Names are suggested only when some are as expected: those of a file without a header would be a row.

@@ -26,6 +26,10 @@ class LedgerError(DiscreetError):
     """The ledger file cannot be used, or does not verify."""
 
 
+class DamagedLedgerError(LedgerError):
+    """The ledger file is damaged, was altered or put back, or is no ledger: nothing can be charged to it."""
+
+
 class CostError(DiscreetError):
     """The work was forecast to exceed the memory limit and was refused before any of it was done."""
 

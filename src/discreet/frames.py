@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -11,6 +12,7 @@ import narwhals as nw
 from .domain import level_text
 from .errors import InputError, did_you_mean
 
+_NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?")
 BACKENDS = ("pandas", "polars", "pyarrow")
 
 
@@ -52,6 +54,13 @@ def csv_text(value: object) -> str:
     if text == "" or text != text.strip() or any(c in text for c in ',"\n\r'):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def inert(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: with an apostrophe before what would begin one. Numbers stay."""
+    if not text.startswith(("=", "+", "-", "@", "\t", "\r")) or _NUMBER.fullmatch(text):
+        return text
+    return f"'{text}"
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:

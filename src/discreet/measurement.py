@@ -405,7 +405,7 @@ class Measurements(tuple[Measurement, ...]):
                     clique=None if entry["clique"] is None else tuple(entry["clique"]),
                     grid=Fraction(entry["grid"]),
                     origin=entry["origin"],
-                    cost=entry["cost"],
+                    cost=dict(entry["cost"]),
                     proportions=entry.get("proportions", False) is True,
                     about=dict(entry.get("about", {})),
                 )

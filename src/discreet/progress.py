@@ -16,6 +16,7 @@ T = TypeVar("T")
 Listener = Callable[[str, int, int], None]
 StepListener = Callable[[str, int, int, float], None]
 _listener: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
+_remarks: ContextVar[Callable[[str], None] | None] = ContextVar("remarks", default=None)
 _of_steps: ContextVar[StepListener | None] = ContextVar("progress_of_steps", default=None)
 
 
@@ -46,6 +47,23 @@ def step_begins(name: str, done: int, total: int, left: Callable[[], float]) -> 
 def with_budget(name: str, left: float) -> str:
     """A step in words; what is left comes first, as names are long and lines are cut."""
     return f"{100 * left:.0f} % of the budget left; {name}"
+
+
+@contextmanager
+def remarking(callback: Callable[[str], None]) -> Iterator[None]:
+    """Pass on what is to be said while somebody waits, such as for whom."""
+    token = _remarks.set(callback)
+    try:
+        yield
+    finally:
+        _remarks.reset(token)
+
+
+def remark(text: str) -> None:
+    """Say to who listens why nothing happens."""
+    callback = _remarks.get()
+    if callback is not None:
+        callback(text)
 
 
 def track(items: Iterable[T], total: int, label: str) -> Iterator[T]:

@@ -217,7 +217,8 @@ CATALOGUE = {
     "show no ledger": (["ledger", "show", "no.db"], FILE, ["no.db", "ledger create"]),
     "verify what is no ledger": (["ledger", "verify", "data.csv"], FILE, ["data.csv"]),
     # -- outputs
-    "output exists": (asking("-o", "data.csv"), FILE, ["data.csv", "--force"]),
+    "output exists": (asking("-o", "old.zip"), FILE, ["old.zip", "--force"], write("old.zip", b"mine")),
+    "output over the data": (asking("-o", "data.csv", "--force"), WRONG_USE, ["data.csv", "another file"]),
     "output in no folder": (asking("-o", "no/tables.zip"), FILE, ["no", "make it first"]),
     "output is a folder": (asking("-o", "f"), FILE, ["f is a folder"], folder("f")),
     "draft over a schema": (["schema", "draft", "data.csv", "-o", "schema.toml"], FILE, ["schema.toml", "--force"]),

@@ -328,13 +328,14 @@ def replay_pair(
 ) -> Outcome:
     """Record on one table, replay on the other."""
     recorded, replay = Transcript(), Transcript()
-    ledger = Ledger.in_memory(budget)
-    curator = make_curator(left, unit, budget, ledger, gateway=RecordingGateway(recorded, ledger, gateway), **options)
-    _run(algorithm, curator, ledger, recorded)
+    with Ledger.in_memory(budget) as ledger:
+        recording = RecordingGateway(recorded, ledger, gateway)
+        curator = make_curator(left, unit, budget, ledger, gateway=recording, **options)
+        _run(algorithm, curator, ledger, recorded)
     replaying = ReplayingGateway(recorded, replay, budget)
-    other_ledger = Ledger.in_memory(budget)
-    again = make_curator(right, unit, budget, other_ledger, gateway=replaying, **options)
-    _run(algorithm, again, other_ledger, replay)
+    with Ledger.in_memory(budget) as other_ledger:
+        again = make_curator(right, unit, budget, other_ledger, gateway=replaying, **options)
+        _run(algorithm, again, other_ledger, replay)
     replaying.finish()
     problems = recorded.problems + replay.problems
     for what, value in recorded.public.items():

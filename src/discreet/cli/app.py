@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from .._version import __version__
+from ..progress import remarking
 from . import (
     audit,
     bench,
@@ -29,6 +29,7 @@ from . import (
     verify,
 )
 from .command import Command, Group
+from .console import fall_silent, note, open_streams
 from .failures import HELP, Exit, explain
 
 app = typer.Typer(
@@ -89,14 +90,18 @@ def root(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The entry point: run a command and return its exit code."""
+    open_streams()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # ε on an old terminal is no reason to fail
     code = run(sys.argv[1:] if arguments is None else arguments)
     try:
         sys.stdout.flush()
-    except BrokenPipeError:  # `discreet show … | head`: nobody wants the rest, not even what Python flushes at the end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # `discreet show … | head`: nobody wants the rest
+        fall_silent()
+    except OSError as error:
+        fall_silent()
+        code = code or int(explain(error))
     return code
 
 
@@ -107,7 +112,8 @@ def run(arguments: Sequence[str]) -> int:
     """
     command: Any = typer.main.get_command(app)
     try:
-        result = command(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
+        with remarking(note):
+            result = command(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
     except (SystemExit, BrokenPipeError):  # how rich and typer end when nobody reads the output any more
         return int(Exit.OK)
     except (Exception, KeyboardInterrupt) as error:

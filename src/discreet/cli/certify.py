@@ -12,7 +12,7 @@ from ..errors import InputError
 from . import options, rows
 from .console import say, say_json
 from .failures import WrongUse
-from .spending import Order, spend
+from .spending import Order, Work, spend
 
 if TYPE_CHECKING:
     from ..domain import Clique, Domain
@@ -101,28 +101,27 @@ def certify(
     def make(released: Measurements) -> Release:
         return release.certified(released)
 
-    def save(certified: Release, sign: Sign | None) -> None:
-        certified.save(path, sign=sign)
+    def save(certified: Release, place: Path, sign: Sign | None) -> None:
+        certified.save(place, sign=sign)
 
-    spend(
-        Order(
-            procedure,
-            data,
-            rows.Text(delimiter, row_is_line),
-            engine,
-            public_size,
-            ledger,
-            purpose,
-            (path,),
-            force,
-            only_plan=plan,
-            checkpoint=checkpoint,
-        ),
-        announce,
-        make,
-        save,
-        lambda certified: _tell(certified, procedure, path, as_json=as_json),
+    def tell(certified: Release) -> None:
+        _tell(certified, procedure, path, as_json=as_json)
+
+    order = Order(
+        procedure,
+        data,
+        rows.Text(delimiter, row_is_line),
+        engine,
+        public_size,
+        ledger,
+        purpose,
+        path,
+        force=force,
+        only_plan=plan,
+        checkpoint=checkpoint,
+        inputs=(model, schema),
     )
+    spend(order, announce, Work(make, save, tell, "model-certified.zip"))
 
 
 def _tell(certified: Release, procedure: Procedure, path: Path, *, as_json: bool) -> None:

@@ -91,6 +91,13 @@ class Choices:
             certify=self.certify,
         ).for_a_model()
 
+    def files(self) -> tuple[Path, ...]:
+        """The files of public things that are read."""
+        from ..learn.graph_files import is_file
+
+        said = (self.schema, self.graph, self.cliques)
+        return tuple(Path(text) for text in said if isinstance(text, str) and is_file(Path(text)))
+
     def echo(self) -> dict[str, Any]:
         """What goes into the release: all that was said, but for the places of files, which are nobody's business."""
         kept = {

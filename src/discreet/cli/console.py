@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from rich.console import Console
@@ -28,13 +30,58 @@ def say(text: str = "") -> None:
     print(clean(text))
 
 
-def note(text: str) -> None:
-    """A remark that is no part of the result."""
-    print(clean(text), file=sys.stderr)
+def note(text: str, before: str = "") -> None:
+    """A remark that is no part of the result. That nobody can hear it is no reason to fail."""
+    with suppress(OSError, ValueError):
+        print(f"{before}{clean(text)}", file=sys.stderr)
 
 
 def say_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    print("\n".join(_CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", line) for line in text.split("\n")))
+
+
+_deaf: set[int] = set()  # numbers of the streams that nobody reads
+
+
+def is_heard() -> bool:
+    """Whether all that was said has gone out; if not, nothing more does, and work that is paid for goes on."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        fall_silent()
+    return 1 not in _deaf
+
+
+@contextmanager
+def even_if_unheard() -> Iterator[None]:
+    """What is said inside may be lost when nobody reads it, and :func:`is_heard` tells: it stops nothing."""
+    try:
+        yield
+    except OSError:
+        fall_silent()
+
+
+def fall_silent() -> None:
+    """Say nothing more: not even what Python would flush at its end."""
+    _to_nowhere(1)
+
+
+def open_streams() -> None:
+    """Streams that were closed before the start (``>&-``) lead nowhere. Their numbers are taken: otherwise the next
+    file that is opened, say the ledger, would be taken for one."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            _to_nowhere(number)
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115
+
+
+def _to_nowhere(number: int) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    if nowhere != number:
+        os.dup2(nowhere, number)
+        os.close(nowhere)
+    _deaf.add(number)
 
 
 def clean(text: str) -> str:
@@ -47,7 +94,17 @@ def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: 
     out = sys.stdout
     width = None if out.isatty() else _WIDTH_OF_A_FILE
     # Labels of bins look like markup ("[0, 18)"), and must not be taken for it.
-    console = Console(file=out, width=width, markup=False, highlight=False, emoji=False, soft_wrap=False)
+    # And it is not written by the library: when nobody reads any more, that is ours to know.
+    drawn = io.StringIO()
+    console = Console(
+        file=drawn,
+        width=width,
+        force_terminal=out.isatty(),
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=False,
+    )
     table = Table(box=None, pad_edge=False, header_style="bold")
     aligned = set(right)
     for heading in headings:
@@ -55,6 +112,7 @@ def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: 
     for row in rows:
         table.add_row(*map(_cell, row))
     console.print(table)
+    print(drawn.getvalue(), end="")
 
 
 def _cell(text: str) -> str:

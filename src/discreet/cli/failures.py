@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 from enum import IntEnum
 
@@ -12,6 +11,7 @@ import typer
 from ..errors import (
     BudgetError,
     CostError,
+    DamagedLedgerError,
     DiscreetError,
     EngineError,
     EvidenceError,
@@ -21,7 +21,7 @@ from ..errors import (
     NotAReleaseError,
     SchemaError,
 )
-from .console import clean
+from .console import note
 
 
 class Exit(IntEnum):
@@ -34,6 +34,8 @@ class Exit(IntEnum):
     CONTRADICTION = 6
     NOT_TO_BE_PUBLISHED = 7
     SIGNATURE = 8
+    AFTER_THE_SPEND = 9
+    DAMAGED_LEDGER = 10
     DEFECT = 70
     INTERRUPTED = 130
 
@@ -48,6 +50,8 @@ MEANINGS = {
     Exit.CONTRADICTION: "verify: what the file says does not imply its guarantee",
     Exit.NOT_TO_BE_PUBLISHED: "verify: it must not be published, as something in it is not protected",
     Exit.SIGNATURE: "verify, ledger verify: a signature or a head is missing, wrong, or of another key",
+    Exit.AFTER_THE_SPEND: "it failed after the budget was charged; the message says what was spent and what was saved",
+    Exit.DAMAGED_LEDGER: "the ledger is damaged, was altered or put back; nothing was spent",
     Exit.DEFECT: "a defect of discreet; details are withheld, as they may hold private values",
     Exit.INTERRUPTED: "interrupted (Ctrl-C); the message says what was spent",
 }
@@ -65,6 +69,14 @@ class Interrupted(Exception):
     """Ctrl-C, with what is to be said about the money."""
 
 
+class AfterTheSpend(Exception):
+    """A failure when the budget was charged already, with what is to be said about the money."""
+
+    def __init__(self, error: BaseException, said: str) -> None:
+        super().__init__(said)
+        self.error = error
+
+
 _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (WrongUse, Exit.WRONG_USE),
     (InputError, Exit.WRONG_USE),
@@ -73,6 +85,7 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     (SchemaError, Exit.FILE),
     (FileFormatError, Exit.FILE),
     (EngineError, Exit.FILE),
+    (DamagedLedgerError, Exit.DAMAGED_LEDGER),
     (LedgerError, Exit.FILE),
     (NotAReleaseError, Exit.FILE),
     (CostError, Exit.TOO_LARGE),
@@ -82,43 +95,50 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
 def explain(error: BaseException) -> Exit:
     """Say on stderr what went wrong, in one line (but for a question, which is shown with the wrong place marked), and
     return the exit code."""
+    if isinstance(error, AfterTheSpend):
+        message, _ = _explained(error.error)
+        return _say(f"{message.rstrip('.')}; {error}", Exit.AFTER_THE_SPEND)
+    if type(error).__name__ == "NoArgsIsHelpError":  # some versions of click: the help was shown, and says it all
+        return Exit.WRONG_USE
+    return _say(*_explained(error))
+
+
+def _explained(error: BaseException) -> tuple[str, Exit]:
     if isinstance(error, Interrupted):
-        return _say(str(error), Exit.INTERRUPTED)
+        return str(error), Exit.INTERRUPTED
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return _say("interrupted; nothing was spent by this command", Exit.INTERRUPTED)
+        return "interrupted; nothing was spent by this command", Exit.INTERRUPTED
     if isinstance(error, UsageError):
         context = getattr(error, "ctx", None)
         where = f"; see `{context.command_path} --help`" if context is not None else ""
         message = error.format_message() if hasattr(error, "format_message") else str(error)
-        return _say(message.rstrip(".") + where, Exit.WRONG_USE)
+        return message.rstrip(".") + where, Exit.WRONG_USE
     for kind, code in _CODES:
         if isinstance(error, kind):
-            return _say(str(error), code)
+            return str(error), code
     if isinstance(error, OSError):
         name = f" {error.filename}" if error.filename else ""
-        return _say(f"cannot use the file{name}: {error.strerror or type(error).__name__}", Exit.FILE)
+        return f"cannot use the file{name}: {error.strerror or type(error).__name__}", Exit.FILE
     if isinstance(error, DiscreetError):
-        return _say(str(error), Exit.WRONG_USE)
+        return str(error), Exit.WRONG_USE
     if isinstance(error, MemoryError):
-        return _say("the memory of this machine does not suffice", Exit.TOO_LARGE)
-    return _defect(error)
+        return "the memory of this machine does not suffice", Exit.TOO_LARGE
+    return _defect(error), Exit.DEFECT
 
 
-def _defect(error: BaseException) -> Exit:
+def _defect(error: BaseException) -> str:
     """An error nobody foresaw. Its message may quote a private value, so it is shown on request only."""
     if os.environ.get("DISCREET_DEBUG"):
         traceback.print_exception(error)
-        return Exit.DEFECT
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
-    return _say(
+    return (
         f"this is a defect of discreet ({type(error).__name__}{where}); please report it. The details may hold "
-        "private values and are withheld; DISCREET_DEBUG=1 shows them",
-        Exit.DEFECT,
+        "private values and are withheld; DISCREET_DEBUG=1 shows them"
     )
 
 
 def _say(message: str, code: Exit) -> Exit:
     is_marked = message.rstrip().endswith("^")
-    print(f"discreet: {clean(message if is_marked else ' '.join(message.split()))}", file=sys.stderr)
+    note(message if is_marked else " ".join(message.split()), "discreet: ")
     return code

@@ -14,7 +14,7 @@ from .console import note, progress, say, say_json
 from .failures import WrongUse
 from .methods import say_methods
 from .prepared import Prepared, prepare, show_plan
-from .spending import Order, remark_before, spend
+from .spending import Order, Work, remark_before, spend
 
 if TYPE_CHECKING:
     from ..io.archive import Sign
@@ -152,9 +152,11 @@ def fit(
         prepared.public_size,
         None if choices.ledger is None else Path(choices.ledger),
         choices.purpose or "fit",
-        (path, card),
+        path,
+        card,
         force,
         checkpoint=checkpoint,
+        inputs=(*choices.files(), run),
     )
 
     def announce() -> None:
@@ -169,15 +171,19 @@ def fit(
             note(f"Remark: {learned.remark}")
         return Release.of(learned, choices.echo(), choices.card)
 
-    def save(release: Release, sign: Sign | None) -> None:
+    def save(release: Release, place: Path, sign: Sign | None) -> None:
+        release.save(place, sign=sign)
+
+    def save_card(release: Release, place: Path) -> None:
         from ..io.atomic import write_atomically
         from ..report.card import card_yaml
 
-        release.save(path, sign=sign)
-        if card is not None:
-            write_atomically(card, [card_yaml(release).encode()])
+        write_atomically(place, [card_yaml(release).encode()])
 
-    spend(order, announce, make, save, lambda release: _say_release(release, prepared, path, as_json=as_json))
+    def tell(release: Release) -> None:
+        _say_release(release, prepared, path, as_json=as_json)
+
+    spend(order, announce, Work(make, save, tell, "model.zip", save_card))
 
 
 def _line(words: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import typer
 
 from . import options, rows
 from .console import say, say_json
-from .spending import Order, spend
+from .spending import Order, Work, spend
 
 if TYPE_CHECKING:
     from ..io.archive import Sign
@@ -90,31 +90,32 @@ def measure(
         elif plan:
             say_json({"plan": procedure.to_dict()})
 
-    def save(released: Measurements, sign: Sign | None) -> None:
-        if output is not None:
-            released.save(output, sign=sign)
+    def save(released: Measurements, place: Path, sign: Sign | None) -> None:
+        released.save(place, sign=sign)
 
-    def rescue(released: Measurements) -> None:
+    def tell(released: Measurements) -> None:
+        _show(released, procedure, output, level, all_cells, as_json)
+
+    order = Order(
+        procedure,
+        data,
+        rows.Text(delimiter, row_is_line),
+        ledger=ledger,
+        purpose=purpose,
+        output=output,
+        force=force,
+        only_plan=plan,
+        checkpoint=checkpoint,
+        inputs=(schema,),
+    )
+
+    def make(released: Measurements) -> Measurements:
+        return learner.estimate(released, domain)
+
+    def show(released: Measurements) -> None:
         views.show_measurements(released, level, everything=True)
 
-    spend(
-        Order(
-            procedure,
-            data,
-            rows.Text(delimiter, row_is_line),
-            ledger=ledger,
-            purpose=purpose,
-            outputs=(output,),
-            force=force,
-            only_plan=plan,
-            checkpoint=checkpoint,
-        ),
-        announce,
-        lambda released: learner.estimate(released, domain),
-        save,
-        lambda released: _show(released, procedure, output, level, all_cells, as_json),
-        rescue,
-    )
+    spend(order, announce, Work(make, save, tell, "tables.zip", show=show))
 
 
 def _show(

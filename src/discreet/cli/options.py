@@ -6,6 +6,7 @@ import csv
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from .failures import WrongUse
 
 if TYPE_CHECKING:
     from ..domain import Clique, Domain
+    from ..io.limits import Limits
     from ..privacy.budget import Budget
     from ..privacy.unit import PrivacyUnit
 
@@ -139,6 +141,13 @@ RunFile = Annotated[
 ]
 Weight = Annotated[
     str | None, typer.Option("--weight", metavar="COLUMN", help="Survey weights: refused, with the reason.")
+]
+MostSeconds = Annotated[
+    int | None,
+    typer.Option("--most-seconds", metavar="N", help="How long learning the model again may take; default: 600."),
+]
+SafeCsv = Annotated[
+    bool, typer.Option("--safe-csv", help="In CSV, texts that spreadsheets take for formulas begin with an apostrophe.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")]
@@ -266,17 +275,41 @@ def _check_total(domain: Domain, cliques: Sequence[Clique]) -> None:
         )
 
 
+def limits_from(most_seconds: int | None) -> Limits:
+    """The limits for a file that somebody else may have made."""
+    from ..io.limits import DEFAULT_LIMITS
+
+    if most_seconds is None:
+        return DEFAULT_LIMITS
+    if most_seconds < 1:
+        raise WrongUse(f"--most-seconds is a whole number of at least 1, got {most_seconds}")
+    return replace(DEFAULT_LIMITS, refit_seconds=most_seconds)
+
+
 def writable(path: Path, *, force: bool) -> Path:
     """A place where a new file can be put, checked before any work is done."""
     if path.is_dir():
         raise FileFormatError(f"{path} is a folder; name a file")
     if path.exists() and not force:
         raise FileFormatError(f"{path} exists already; choose another name, or --force to overwrite it")
+    if path.is_file() and not os.access(path, os.W_OK):
+        raise FileFormatError(f"{path} is protected from writing; choose another name")
+    if path.is_file() and (kept := _kept(path)):
+        raise FileFormatError(f"{path} is {kept}, which is not overwritten, not even by force; choose another name")
     if not path.parent.is_dir():
         raise FileFormatError(f"the folder {path.parent} does not exist; make it first")
     if not os.access(path.parent, os.W_OK):
         raise FileFormatError(f"the folder {path.parent} cannot be written to; choose another place")
     return path
+
+
+def _kept(path: Path) -> str:
+    """What a file is that nobody means to lose: a ledger or a private key; "" for all others."""
+    with path.open("rb") as file:
+        begins = file.read(40)
+    if begins.startswith(b"SQLite format 3\0"):
+        return "a ledger (a database)"
+    return "a private key" if b"PRIVATE KEY" in begins else ""
 
 
 def check_engine(engine: str | None) -> None:

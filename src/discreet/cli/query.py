@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputError
+from ..errors import CostError, InputError
 from . import options
 from .console import note, progress, say, say_json, say_table
 from .failures import WrongUse
 
 if TYPE_CHECKING:
+    from ..io.limits import Limits
     from ..models.answer import Answer, Assignment
     from ..release import Release
     from ..release.uncertainty import Interval, NoiseIntervals, Survival
@@ -43,6 +44,7 @@ def query(
     level: options.Level = 0.9,
     draws: Draws = None,
     seed: Seed = 0,
+    most_seconds: options.MostSeconds = None,
     as_json: options.Json = False,
 ) -> None:
     """Ask a model: probabilities, conditional probabilities, most probable values.
@@ -59,7 +61,7 @@ def query(
       discreet query asia "P(dysp=yes)" "MAP(lung, tub | xray=yes)"
     """
     options.check_level(level)
-    release = open_release(model)
+    release = open_release(model, options.limits_from(most_seconds))
     answers: Sequence[Asked] = [release.model.ask(question) for question in questions]  # wrong ones fail before refits
     intervals = None if no_intervals else affordable_intervals(release, level, draws, seed)
     if intervals is not None:
@@ -83,6 +85,7 @@ def most_probable(
     no_intervals: NoIntervals = False,
     draws: Draws = None,
     seed: Seed = 0,
+    most_seconds: options.MostSeconds = None,
     as_json: options.Json = False,
 ) -> None:
     """The most probable values of all columns, or of some, given others.
@@ -97,7 +100,7 @@ def most_probable(
         raise WrongUse(f"-k is a whole number of at least 1, got {best}")
     if best > 1 and columns:
         raise WrongUse("-k finds the best values of all columns that are not given; leave the columns out")
-    release = open_release(model)
+    release = open_release(model, options.limits_from(most_seconds))
     condition = given_from(given)
     if best > 1:
         found = release.model.most_probable(best, condition)
@@ -120,7 +123,7 @@ def most_probable(
 # -- the model ---------------------------------------------------------------------------------------------------------
 
 
-def open_release(name: str) -> Release:
+def open_release(name: str, limits: Limits | None = None) -> Release:
     """The release in a file; a model of any format, or a bundled network, is one without noisy tables."""
     from .. import networks
     from ..errors import FileFormatError, did_you_mean
@@ -132,7 +135,8 @@ def open_release(name: str) -> Release:
     if path.is_dir():
         raise FileFormatError(f"{name} is a folder; name a model file")
     if path.exists():
-        return Release.load(path) if ending_of(path) == NATIVE else Release(open_model(path))
+        limits = limits or options.limits_from(None)
+        return Release.load(path, limits) if ending_of(path) == NATIVE else Release(open_model(path, limits))
     if name in networks.names():
         return Release(networks.load(name))
     hint = did_you_mean(name, networks.names()) if not path.suffix else ""
@@ -175,7 +179,7 @@ def affordable_intervals(
             )
         with progress():
             return release.intervals(level, wanted, seed)
-    except InputError as error:
+    except (InputError, CostError) as error:
         note(f"Remark: no intervals: {error}")
         return None
 

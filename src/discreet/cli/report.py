@@ -32,6 +32,7 @@ def report(
         Path | None, typer.Option("--card", metavar="FILE.yaml", help="Write the release card beside it, too.")
     ] = None,
     level: options.Level = 0.9,
+    most_seconds: options.MostSeconds = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -57,7 +58,7 @@ def report(
     for path in (output, card):
         if path is not None:
             options.writable(path, force=force)
-    release = Release.load(model)
+    release = Release.load(model, options.limits_from(most_seconds))
     chosen = None if pairs is None else [_pair(release.model.domain, text) for text in pairs]
     text = card_yaml(release)
     intervals = affordable_intervals(release, level)

@@ -12,7 +12,7 @@ import typer
 
 from ..errors import counted
 from . import options
-from .console import note, progress, say_json
+from .console import clean, note, progress, say_json
 from .failures import WrongUse
 from .query import Given, ModelFile, given_from, open_release
 
@@ -38,6 +38,7 @@ def sample(
     within_bins: Annotated[
         bool, typer.Option("--within-bins", help="Draw binned numbers uniformly within their bins.")
     ] = False,
+    safe_csv: options.SafeCsv = False,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -69,10 +70,11 @@ def sample(
     elif not drawn.origin:
         note(f"Remark: {model} carries no statement of privacy; publish these records only if it may be published.")
     if output is None and not as_json:
-        sys.stdout.write(_csv_text(drawn))
+        text = _csv_text(drawn, safe_csv)
+        sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # labels must not drive the terminal
         return
     if output is not None:
-        _write(drawn, output)
+        _write(drawn, output, safe_csv)
     if as_json:
         rows = None if output is not None else list(drawn)
         where = None if output is None else str(output)
@@ -82,18 +84,18 @@ def sample(
     note(f"Wrote {counted(len(drawn), 'synthetic record')} to {output} ({drawn.method}).")
 
 
-def _write(drawn: Records, path: Path) -> None:
+def _write(drawn: Records, path: Path, safe_csv: bool) -> None:
     """Completely or not at all: written beside, then moved."""
     beside = path.with_name(f".discreet-{os.getpid()}-{path.name}")
     try:
-        drawn.to_csv(beside) if path.suffix.lower() == ".csv" else drawn.to_parquet(beside)
+        drawn.to_csv(beside, safe=safe_csv) if path.suffix.lower() == ".csv" else drawn.to_parquet(beside)
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
 
 
-def _csv_text(drawn: Records) -> str:
+def _csv_text(drawn: Records, safe_csv: bool) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "records.csv"
-        drawn.to_csv(path)
+        drawn.to_csv(path, safe=safe_csv)
         return path.read_text(encoding="utf-8")

@@ -40,6 +40,7 @@ def show(
     card_file: Annotated[
         Path | None, typer.Option("--card", metavar="FILE.yaml", help="Write the release card of a model.")
     ] = None,
+    safe_csv: options.SafeCsv = False,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
@@ -72,7 +73,7 @@ def show(
         from .spreadsheet import write_tables
 
         options.writable(csv_file, force=force)
-        cells = write_tables(released, level, csv_file)
+        cells = write_tables(released, level, csv_file, safe=safe_csv)
     if as_json:
         tables = [views.measurement_json(m, level) for m in released]
         say_json({"tables": tables, "release": dict(released.release), "statement": statement})

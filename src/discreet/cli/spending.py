@@ -1,21 +1,25 @@
 """How money is spent, for every command that does: the ledger, the plan, the rows, the run, the file, in this order.
 
-Everything public is checked first: whatever is wrong is found before a row is read and before anything is spent. What
-comes after the spend is said with what was spent, also when it fails.
+Everything public is checked first: whatever is wrong is found before a row is read and before anything is spent. After
+the spend the result is saved first and the ledger settled then. If anything fails, or Ctrl-C comes, what was bought
+goes to a rescue file, and the message says what was spent.
 """
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ..errors import DiscreetError, EngineError, LedgerError, counted
+from ..errors import FileFormatError, LedgerError, counted
+from ..io.claim import claimed
 from . import options, rows
-from .console import note, progress, waiting
-from .failures import Interrupted, WrongUse
+from .console import even_if_unheard, is_heard, note, progress, waiting
+from .failures import AfterTheSpend, Interrupted, WrongUse
+from .rescue import Bought, ledger_files, rescue, same_file
 
 if TYPE_CHECKING:
     from ..io.archive import Sign
@@ -41,25 +45,37 @@ class Order:
     public_size: int | None = None
     ledger: Path | None = None
     purpose: str = ""
-    outputs: tuple[Path | None, ...] = ()
+    output: Path | None = None
+    card: Path | None = None
     force: bool = False
     only_plan: bool = False
     checkpoint: Path | None = None
+    inputs: tuple[Path | None, ...] = ()
+    """Further files that are read, such as the schema: no output may take their place."""
+
+    @property
+    def outputs(self) -> tuple[Path, ...]:
+        return tuple(place for place in (self.output, self.card) if place is not None)
 
 
-def spend(
-    order: Order,
-    show_plan: Callable[[], None],
-    make: Callable[[Measurements], T],
-    save: Callable[[T, Sign | None], None],
-    tell: Callable[[T], None],
-    rescue: Callable[[T], None] | None = None,
-) -> None:
-    """Run a procedure on private rows.
+@dataclass(frozen=True)
+class Work(Generic[T]):
+    """What becomes of what was released: all of it post-processing.
 
-    ``make`` turns what was released into what is saved and told (post-processing); ``rescue`` shows what was paid for
-    when it could not be saved.
+    ``make`` turns the answers into what is saved and told; ``save`` writes that to a place, ``card`` what goes beside
+    it; ``kind`` is the name such a file has when nobody gave one; ``show`` prints all of it, if need be.
     """
+
+    make: Callable[[Measurements], T]
+    save: Callable[[T, Path, Sign | None], None]
+    tell: Callable[[T], None]
+    kind: str
+    card: Callable[[T, Path], None] | None = None
+    show: Callable[[T], None] | None = None
+
+
+def spend(order: Order, show_plan: Callable[[], None], work: Work[T]) -> None:
+    """Run a procedure on private rows, and hand over what was bought."""
     procedure = order.procedure
     account = open_ledger(order.ledger)
     with account or nullcontext():
@@ -70,68 +86,108 @@ def spend(
                 account.check(procedure.budget, procedure.unit)
         if not order.only_plan:
             _rows(order, rows.check_rows)
-        for place in order.outputs:  # last, so that an old file does not hide what else is wrong
-            if place is not None:
-                options.writable(place, force=order.force)
-        show_plan()
+        _check_outputs(order)  # last, so that an old file does not hide what else is wrong
+        with even_if_unheard():
+            show_plan()
         remark_before(procedure.budget, procedure.domain.peeked)
         if order.only_plan:
             return
         if transcript is not None and transcript.answers:
             note(f"Going on after {counted(transcript.answers, 'answer')} in {transcript.path}; these are paid for.")
-        _buy(order, account, transcript, make, save, tell, rescue)
+        with ExitStack() as claims:
+            for place in order.outputs:
+                claims.enter_context(claimed(place))
+                options.writable(place, force=order.force)  # nobody has written it in the meantime
+            if order.output is None and not is_heard():
+                raise FileFormatError(
+                    "nobody reads the result, and no file is named for it: give -o; nothing was spent"
+                )
+            _buy(order, account, transcript, work)
     if order.ledger is None:
         note("Remark: no ledger was given, so nothing remembers this spend; --ledger FILE adds up what is released.")
-    if not any(order.outputs):
+    if not order.outputs:
         note("Remark: the release was not saved; -o FILE does, and what is asked again is paid again.")
 
 
-def _buy(
-    order: Order,
-    account: Ledger | None,
-    transcript: Transcript | None,
-    make: Callable[[Measurements], T],
-    save: Callable[[T, Sign | None], None],
-    tell: Callable[[T], None],
-    rescue: Callable[[T], None] | None,
-) -> None:
+def _buy(order: Order, account: Ledger | None, transcript: Transcript | None, work: Work[T]) -> None:
+    """Ask, save, settle, tell: in this order. Whatever fails once the budget is charged, what was bought is brought to
+    safety, and what was spent is said."""
     from ..privacy.curator import Curator
 
     procedure = order.procedure
     sign = None if account is None else account.signer  # before the spend: a key that cannot be read costs nothing
+    bought: Bought[T] = Bought(order.output or Path(work.kind), sign)
     curator: Curator | None = None
-    made: T | None = None
     try:
-        try:
-            with waiting("reading the rows"):
-                table = _rows(order, rows.open_rows)
-            with progress():
-                curator = Curator(
-                    table,
-                    procedure.unit,
-                    procedure.budget,
-                    account,
-                    public_size=order.public_size,
-                    purpose=order.purpose,
-                )
-                with curator if transcript is None else nullcontext():  # a run that may go on is settled when saved
-                    released = procedure.run(curator, transcript)
-                made = make(released)
-            save(made, sign)
-            if any(order.outputs):
-                _end(curator, transcript)
-        except (DiscreetError, OSError, MemoryError) as error:
-            if curator is None or curator.spent is None:
-                raise
-            if made is not None and rescue is not None:
-                rescue(made)
-            raise after_the_spend(error, f"{curator.spent} counts as spent{_way_on(transcript)}") from None
-        tell(made)
+        with waiting("reading the rows"):
+            table = _rows(order, rows.open_rows)
+        with progress():
+            curator = Curator(
+                table, procedure.unit, procedure.budget, account, public_size=order.public_size, purpose=order.purpose
+            )
+            bought.released = procedure.run(curator, transcript, bought.answers.append)
+            bought.made = work.make(bought.released)
+        if order.output is not None:
+            work.save(bought.made, order.output, sign)
+            bought.saved = order.output
+        if order.card is not None and work.card is not None:
+            work.card(bought.made, order.card)
+        if bought.saved is not None:
+            _end(curator, transcript)
+        with even_if_unheard():
+            work.tell(bought.made)
+        if not is_heard():
+            if bought.saved is None:
+                raise OSError(errno.EPIPE, "nobody has read the result")
+            note(f"Nobody has read what was said. The release is saved in {bought.saved}.")
         _end(curator, transcript)
-    except KeyboardInterrupt:  # wherever it comes, also while the result is printed
-        said = what_was_spent(curator, account, transcript)
-        kept = transcript is not None or curator is None or curator.spent is None or procedure.not_resumable
-        raise Interrupted(said if kept else f"{said}. {KEEP_ANSWERS}") from None
+    except (Exception, KeyboardInterrupt) as error:
+        raise _failed(error, order, curator, transcript, bought, work) from None
+
+
+def _failed(
+    error: BaseException,
+    order: Order,
+    curator: Curator | None,
+    transcript: Transcript | None,
+    bought: Bought[T],
+    work: Work[T],
+) -> BaseException:
+    """The same failure; after the spend with what was spent and where that is which it bought."""
+    stopped = isinstance(error, KeyboardInterrupt)
+    if curator is not None and transcript is None:
+        with suppress(Exception):  # what was not used goes back; if that fails the charge counts in full
+            curator.close()
+    spent = None if curator is None else curator.counted
+    if spent is None:
+        before = "more " if transcript is not None and transcript.answers else ""
+        nothing = f"nothing {before}was released and nothing {before}was spent{_way_on(transcript)}"
+        return Interrupted(f"interrupted; {nothing}") if stopped else error
+    where = "no ledger was given" if order.ledger is None else f"it stays in the ledger {order.ledger}"
+    said = f"{spent} counts as spent, and {where}"
+    if bought.saved is not None:
+        said += f". The release is whole and saved in {bought.saved}"
+    elif way := _way_on(transcript):
+        said += way
+    else:
+        said += f". {rescue(bought, work.save, work.show, curator)}"
+    if stopped:
+        resumable = transcript is None and bought.saved is None and not order.procedure.not_resumable
+        way = f". {KEEP_ANSWERS}" if resumable else ""
+        return Interrupted(f"interrupted after the budget was charged: {said}{way}")
+    return AfterTheSpend(error, said)
+
+
+def _check_outputs(order: Order) -> None:
+    """No output takes the place of what is read, of the ledger or of another output, not even by force."""
+    read = [order.data, *order.inputs]
+    if order.ledger is not None:
+        read += ledger_files(order.ledger)
+    for position, place in enumerate(order.outputs):
+        for other in (*order.outputs[:position], *(path for path in read if path is not None)):
+            if same_file(place, other):
+                raise WrongUse(f"{place} is used by this very command as {other}; name another file for the result")
+        options.writable(place, force=order.force)
 
 
 def _transcript(order: Order) -> Transcript | None:
@@ -143,8 +199,8 @@ def _transcript(order: Order) -> Transcript | None:
         return None
     if why := order.procedure.not_resumable:
         raise WrongUse(f"--checkpoint {place}: {why}")
-    taken = {p.resolve() for p in (*order.outputs, order.data, order.ledger) if p is not None}
-    if place.resolve() in taken:
+    taken = [*order.outputs, order.data, *order.inputs, *(ledger_files(order.ledger) if order.ledger else ())]
+    if any(other is not None and same_file(place, other) for other in taken):
         raise WrongUse(f"--checkpoint {place} is a file of its own; it is removed when the release is saved")
     options.writable(place, force=True)
     return Transcript(place)
@@ -190,23 +246,3 @@ def remark_before(budget: Budget, peeked: Mapping[str, tuple[str, ...]]) -> None
             "Remark: the schema was drafted by looking at the data, and what it learned is not protected. Before you "
             "spend anything on a release to be published, write public knowledge into it and delete the peeked marks."
         )
-
-
-def what_was_spent(curator: Curator | None, account: Ledger | None, transcript: Transcript | None = None) -> str:
-    """After Ctrl-C: what was spent stays spent, and is said."""
-    spent: Any = None if curator is None else curator.spent
-    if spent is None:
-        before = "more " if transcript is not None and transcript.answers else ""
-        return f"interrupted; nothing {before}was released and nothing {before}was spent{_way_on(transcript)}"
-    where = "no ledger was given" if account is None else f"it stays in the ledger {account.path}"
-    return f"interrupted after the budget was charged: {spent} counts as spent, and {where}{_way_on(transcript)}"
-
-
-def after_the_spend(error: Exception, said: str) -> Exception:
-    """The same failure, with the money said: it is gone, whatever happened to the result."""
-    if isinstance(error, DiscreetError):
-        return type(error)(f"{error}; {said}")
-    if isinstance(error, OSError):
-        name = f" {error.filename}" if error.filename else ""
-        return EngineError(f"cannot use the file{name}: {error.strerror}; {said}")
-    return EngineError(f"there is not enough memory; {said}")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..frames import inert
 from ..io.atomic import write_atomically
 from ..measurement import Measurement, Measurements
 from ..schema import free_label
@@ -17,21 +18,24 @@ _OURS = ("table", "count", "lower", "upper")
 _POSITION = "position"  # of a sum that is no contingency table, and has no labels
 
 
-def write_tables(released: Measurements, level: float, path: Path) -> int:
+def write_tables(released: Measurements, level: float, path: Path, *, safe: bool = False) -> int:
     """Write every cell of every table with its interval; returns how many there are.
 
     The columns are ``table``, one for each column of the tables (empty where a table does not have it), ``count``,
-    ``lower`` and ``upper``. One of ours whose name a column has already stands in brackets.
+    ``lower`` and ``upper``. One of ours whose name a column has already stands in brackets. ``safe``: labels that a
+    spreadsheet would take for a formula begin with an apostrophe.
     """
+    shown = inert if safe else str
     columns = list(dict.fromkeys(name for m in released for name in _names(m)))
     table, count, lower, upper = (free_label(name, columns) for name in _OURS)
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow([table, *columns, count, lower, upper])
+    writer.writerow([table, *map(shown, columns), count, lower, upper])
     cells = 0
     for measurement in released:
         for labels, figures in _cells(measurement, level):
-            writer.writerow([measurement.label, *(labels.get(name, "") for name in columns), *map(_figure, figures)])
+            texts = (measurement.label, *(labels.get(name, "") for name in columns))
+            writer.writerow([*map(shown, texts), *map(_figure, figures)])
             cells += 1
     # With a byte-order mark: spreadsheets take text for UTF-8 only then.
     write_atomically(path, [text.getvalue().encode("utf-8-sig")])

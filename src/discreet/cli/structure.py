@@ -13,12 +13,13 @@ from . import options, rows
 from .choices import options_from
 from .console import say, say_json, say_table
 from .failures import WrongUse
-from .spending import Order, spend
+from .spending import Order, Work, spend
 
 if TYPE_CHECKING:
     from ..io.archive import Sign
     from ..learn.procedure import Procedure
     from ..learn.structure.result import StructureResult
+    from ..measurement import Measurements
 
 
 def structure(
@@ -106,36 +107,35 @@ def structure(
         elif plan:
             say_json({"plan": procedure.to_dict(), "spec": spec.to_dict()})
 
-    def save(found: StructureResult, sign: Sign | None) -> None:
-        if output is not None:
-            found.save(output, sign=sign)
+    def save(found: StructureResult, place: Path, sign: Sign | None) -> None:
+        found.save(place, sign=sign)
 
-    def rescue(found: StructureResult) -> None:
-        if as_json:
-            say_json(found.to_dict())
-        else:
-            _show(found)
+    def tell(found: StructureResult) -> None:
+        _say(found, procedure, output, as_json=as_json)
 
-    spend(
-        Order(
-            procedure,
-            data,
-            rows.Text(delimiter, row_is_line),
-            engine,
-            public_size,
-            ledger,
-            purpose,
-            (output,),
-            force,
-            plan,
-            checkpoint,
-        ),
-        announce,
-        lambda released: spec.conclude(released, domain).model,
-        save,
-        lambda found: _say(found, procedure, output, as_json=as_json),
-        rescue,
+    order = Order(
+        procedure,
+        data,
+        rows.Text(delimiter, row_is_line),
+        engine,
+        public_size,
+        ledger,
+        purpose,
+        output,
+        force=force,
+        only_plan=plan,
+        checkpoint=checkpoint,
+        inputs=(schema,),
     )
+
+    def make(released: Measurements) -> StructureResult:
+        found: StructureResult = spec.conclude(released, domain).model
+        return found
+
+    def show(found: StructureResult) -> None:
+        say_json(found.to_dict()) if as_json else _show(found)
+
+    spend(order, announce, Work(make, save, tell, "graph.json", show=show))
 
 
 def _say(found: StructureResult, procedure: Procedure, output: Path | None, *, as_json: bool) -> None:

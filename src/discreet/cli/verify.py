@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DiscreetError, FileFormatError, ForeignFileError, NotAReleaseError
+from ..errors import CostError, DiscreetError, FileFormatError, ForeignFileError, NotAReleaseError
 from . import options
 from .console import progress, say, say_json
 from .failures import Exit
 from .show import NAMES, ReleasedFile, about_model, is_release, kind_of, statement_of
 
 if TYPE_CHECKING:
+    from ..io.limits import Limits
     from ..measurement import Measurements
     from ..release import Release
 
@@ -47,6 +48,7 @@ def verify(
         typer.Option("--key", metavar="PUBLIC", help="The key that must have signed it, or a file with it."),
     ] = None,
     no_refit: Annotated[bool, typer.Option("--no-refit", help="Do not learn the model again to compare.")] = False,
+    most_seconds: options.MostSeconds = None,
     as_json: options.Json = False,
 ) -> None:
     """Check a released file: is it whole, does its guarantee follow from its noise, is nothing private in it?
@@ -74,9 +76,10 @@ def verify(
         raise FileFormatError(f"there is no file {file}" if not file.exists() else f"{file} is not a file")
     trusted = None if key is None else read_public_key(key)
     found = Findings()
+    limits = options.limits_from(most_seconds)
     try:
-        _verify(file, trusted, found, refit=not no_refit)
-    except ForeignFileError:  # there is nothing to check
+        _verify(file, trusted, found, limits, refit=not no_refit)
+    except (ForeignFileError, CostError):  # there is nothing to check, or too much
         raise
     except NotAReleaseError as error:
         found.wrong(str(error), Exit.NOT_TO_BE_PUBLISHED)
@@ -96,7 +99,7 @@ def verify(
         raise typer.Exit(found.code)
 
 
-def _verify(file: Path, trusted: str | None, found: Findings, *, refit: bool) -> None:
+def _verify(file: Path, trusted: str | None, found: Findings, limits: Limits, *, refit: bool) -> None:
     if file.suffix.lower() == ".json":
         _verify_graph(file, trusted, found)
         return
@@ -107,7 +110,7 @@ def _verify(file: Path, trusted: str | None, found: Findings, *, refit: bool) ->
     if kind == "measurements":
         _verify_measurements(file, found)
     else:
-        _verify_model(file, found, refit=refit)
+        _verify_model(file, found, limits, refit=refit)
     _verify_signature(*read_signature(file), trusted, found)
 
 
@@ -124,11 +127,11 @@ def _verify_measurements(file: Path, found: Findings) -> None:
     _verify_statement(released.release, released.domain.peeked, found, released)
 
 
-def _verify_model(file: Path, found: Findings, *, refit: bool) -> None:
+def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -> None:
     from ..models.records import origin_of
     from ..release import Release
 
-    release = Release.load(file)
+    release = Release.load(file, limits)
     card = release.model.card
     found.lines.extend(about_model(file, card))
     if not is_release(card):

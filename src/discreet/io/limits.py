@@ -26,6 +26,8 @@ class Limits:
     array_dimensions: int = 32
     text_bytes: int = 8 * MEBIBYTE
     table_cells: int = 1 << 23
+    refit_seconds: int = 600
+    """Of work: how long learning a model again from its noisy sums is forecast to take."""
 
     def require(self, field: str, value: int, what: str) -> None:
         """An error that names the limit, if ``value`` is beyond it."""
@@ -47,5 +49,6 @@ TRUSTED = Limits(
     array_elements=1 << 32,
     text_bytes=1 << 32,
     table_cells=1 << 32,
+    refit_seconds=1 << 32,
 )
 """For files of one's own: as large as the format can be. What is malformed is refused all the same."""

@@ -36,7 +36,7 @@ from ..privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, exact, 
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
-from ..privacy.requests import Ask, Asking, Measure, answered, put
+from ..privacy.requests import Ask, Asking, Measure, Request, answered, put
 from ..privacy.unit import PrivacyUnit
 from ..progress import step_begins
 from . import planned
@@ -167,20 +167,23 @@ class Procedure:
 
     # -- running ---------------------------------------------------------------------------------------------------
 
-    def run(self, curator: Curator, transcript: Transcript | None = None) -> Measurements:
+    def run(
+        self, curator: Curator, transcript: Transcript | None = None, heard: Callable[[Any], None] | None = None
+    ) -> Measurements:
         """Ask the curator, step by step: the noisy sums that were kept, with the curator's statement and, in ``found``,
         what was found besides. All of it is public.
 
         With a ``transcript`` every answer is written down as it comes, and a run that was stopped goes on after the
-        last one, without paying twice.
+        last one, without paying twice. ``heard`` is given every answer that was paid for, before anything is done with
+        it: what comes after may fail.
         """
         self._check(curator)
         if transcript is None:
-            return self._run(curator, put)
+            return self._run(curator, put if heard is None else _overheard(heard))
         if self.not_resumable:
             raise InputError(self.not_resumable)
         with transcript.of(curator, {**self.to_dict(), "spec": dict(self.spec)}) as ask:
-            return self._run(curator, ask)
+            return self._run(curator, ask)  # the transcript has heard it all
 
     @property
     def not_resumable(self) -> str:
@@ -301,3 +304,12 @@ class Procedure:
 def _left(curator: Curator) -> float:
     """Which part of its budget a curator has left: public."""
     return 0.0 if curator.remaining is None else float(part_of(curator.remaining, curator.budget))
+
+
+def _overheard(heard: Callable[[Any], None]) -> Ask:
+    def ask(request: Request, curator: Curator) -> Any:
+        answer = put(request, curator)
+        heard(answer)
+        return answer
+
+    return ask

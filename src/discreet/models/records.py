@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..domain import Attribute, Domain, level_text
 from ..encoding import Codes
 from ..errors import InputError, counted
-from ..frames import csv_text, library
+from ..frames import csv_text, inert, library
 from .encoding import check_codes, code_type
 
 RandomState = int | np.random.Generator | None
@@ -224,12 +224,16 @@ class Records:
         mark |= {"warning": self.warning} if self.warning else {}
         return pa.table(columns).replace_schema_metadata({"discreet": json.dumps(mark)})
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write a CSV file with a header; an absent value is an empty field, an empty text a quoted one."""
+    def to_csv(self, path: str | os.PathLike[str], *, safe: bool = False) -> None:
+        """Write a CSV file with a header; an absent value is an empty field, an empty text a quoted one.
+
+        ``safe``: texts that a spreadsheet would take for a formula begin with an apostrophe.
+        """
         with Path(path).open("w", encoding="utf-8", newline="") as file:
-            file.write(",".join(map(csv_text, self.names)) + "\n")
+            file.write(",".join(csv_text(inert(name) if safe else name) for name in self.names) + "\n")
             for start in range(0, len(self), CSV_BLOCK):
-                fields = [self._csv_fields(a, slice(start, start + CSV_BLOCK)) for a in self.domain.attributes]
+                rows = slice(start, start + CSV_BLOCK)
+                fields = [self._csv_fields(a, rows, safe) for a in self.domain.attributes]
                 file.writelines(",".join(row) + "\n" for row in zip(*fields, strict=True))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
@@ -240,11 +244,12 @@ class Records:
             raise InputError("Parquet files need the package pyarrow: pip install pyarrow, or write .csv") from None
         pq.write_table(self.to_arrow(), os.fspath(path))
 
-    def _csv_fields(self, attribute: Attribute, rows: slice) -> list[str]:
+    def _csv_fields(self, attribute: Attribute, rows: slice, safe: bool) -> list[str]:
         if attribute.name in self.numbers:
             values = self._whole(attribute, self.numbers[attribute.name][rows]).tolist()
             return ["" if v is None or v != v else repr(v) for v in values]
-        table = np.array([csv_text(v) for v in value_table(attribute)[0]], dtype=object)
+        values = [inert(v) if safe and isinstance(v, str) else v for v in value_table(attribute)[0]]
+        table = np.array([csv_text(v) for v in values], dtype=object)
         return list(table[self.codes[rows, self.domain.index(attribute.name)]])
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CostError, InputError
+from ..errors import CostError, InputError, counted
 from ..inference.gibbs import gibbs_sample
 from .distribution import Distribution, Given
 from .options import check_draws
@@ -16,6 +16,8 @@ from .queries import calibrate, check_method, evidence_codes
 from .records import RandomState, Records, generator, origin_of
 
 METHODS = ("auto", "exact", "rounded", "gibbs")
+MOST_VALUES = 10**10
+"""Of one sample: far more would not fit into the memory of any machine."""
 
 
 def sample(
@@ -31,6 +33,11 @@ def sample(
     check_method(method, METHODS)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
         raise InputError(f"the number of records must be a whole number, zero or more; got n={n!r}")
+    if n * max(len(model.domain), 1) > MOST_VALUES:
+        raise CostError(
+            f"{n:,} records of {counted(len(model.domain), 'column')} are more than is drawn at once, {MOST_VALUES:,} "
+            "values; draw fewer, several times with different seeds"
+        )
     check_draws(options, method)
     rng = generator(random_state)
     evidence = evidence_codes(model.domain, given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..domain import Domain
-from ..errors import BudgetError
+from ..errors import BudgetError, LedgerError
 from .accounting import Accountant, Cost
 from .budget import Amount, ApproxDP, Budget, GaussianDP, exact
 from .ledger import Ledger
@@ -89,6 +90,20 @@ class Account:
     def remaining(self) -> Budget | None:
         """What is left to spend; None for nothing."""
         return self._accountant.remaining
+
+    @property
+    def counted(self) -> Budget | None:
+        """What counts as spent: as the ledger has it (where it cannot be asked, the whole), or in memory without one.
+        None when nothing does."""
+        root = self._root
+        if root._ledger is None:
+            return root.spent
+        if root._charge is None:
+            return None
+        try:
+            return root._ledger.counted(root._charge)
+        except (LedgerError, sqlite3.Error):  # damaged in the meantime, or closed
+            return root.budget
 
     @property
     def steps(self) -> tuple[Mapping[str, Any], ...]:
@@ -168,8 +183,8 @@ class Account:
                 return
             self._ledger.record_steps(self._charge, [dict(s) for s in self._steps])
             used = self._accountant.spent
-            # An (ε, δ) charge stays whole: its δ cannot be divided afterwards.
-            if used != self.budget and not isinstance(self.budget, ApproxDP):
+            # An (ε, δ) charge stays whole, unless nothing was drawn: its δ cannot be divided afterwards.
+            if used is None or (used != self.budget and not isinstance(self.budget, ApproxDP)):
                 self._ledger.settle(self._charge, used)
 
     def __enter__(self) -> Self:
@@ -268,4 +283,9 @@ class Account:
             details = {"purpose": self.purpose, "domain": self.domain.fingerprint}
             if self._run is not None:
                 details["run"] = self._run
-            self._charge = self._ledger.charge(self.budget, self.unit, details)
+            before = self._ledger.last
+            try:
+                self._charge = self._ledger.charge(self.budget, self.unit, details)
+            except KeyboardInterrupt:  # perhaps after the commit: then it is charged, and is given back or said
+                self._charge = self._ledger.charge_since(before)
+                raise

@@ -15,21 +15,21 @@ did not use can be given back when it ends in good order (:meth:`Ledger.settle`)
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from .._version import __version__
-from ..errors import BudgetError, LedgerError
+from ..errors import BudgetError, DamagedLedgerError, LedgerError
 from ..signing import SigningKey
 from .accounting import Accountant, Cost, Spending
 from .budget import Budget
+from .ledger_access import in_words, patiently
 from .ledger_entries import (
     FORMAT,
     Entry,
@@ -64,6 +64,7 @@ class Ledger:
         self._read = 0  # number of the last entry that was taken in
         self._chain = ""  # and its hash
         self._own = ""  # the hash of the last entry that was signed here
+        self._wrote = 0  # and its number, whether it was committed or not
         self._signing: SigningKey | None = None
         self._key_path = None if path is None else key_path(path)
         self._charges: dict[int, Budget] = {}
@@ -72,10 +73,11 @@ class Ledger:
         self._spending: Spending | None = None  # of all charges taken in; None when it must be added up again
         self._unit: PrivacyUnit | None = None
         first = self._entries(0, limit=1)
-        opening = first[0].details if first and first[0].kind == "open" else None
-        if not isinstance(opening, dict) or opening.get("format") != FORMAT or "total" not in opening:
-            raise LedgerError(f"{path} is not a ledger of this version ({FORMAT})")
-        self.total = Budget.from_dict(opening["total"])
+        opening = first[0].details if first and first[0].kind == "open" else {}
+        if opening.get("format") != FORMAT or "total" not in opening:
+            raise DamagedLedgerError(f"{path} is not a ledger of this version ({FORMAT})")
+        with in_words(path):
+            self.total = Budget.from_dict(opening["total"])
         self.created = first[0].time
         self._public = key_in(first[0])  # what entries are signed with; a ledger without a key may get one
 
@@ -104,9 +106,6 @@ class Ledger:
         connection = connect(path, "rw")
         try:
             ledger = cls(connection, path)
-        except sqlite3.DatabaseError as error:
-            connection.close()
-            raise LedgerError(f"{path} cannot be read as a ledger: {error}") from None
         except BaseException:
             connection.close()
             raise
@@ -133,6 +132,25 @@ class Ledger:
             # Ours come last: nothing in the details may pass for the amount.
             body = {**(details or {}), "amount": amount.to_dict(), "unit": unit.to_dict(), "version": __version__}
             return self._append("charge", body)
+
+    def charge_since(self, last: int) -> int | None:
+        """The charge that was made here after entry number ``last``, if there is one. An interrupt may come when it is
+        committed, and before anybody has its number."""
+        with self._lock:
+            number, chain = self._wrote, self._own
+            found = [e for e in self._entries(max(last, number - 1), limit=1) if (e.number, e.chain) == (number, chain)]
+            return number if found and found[0].kind == "charge" else None
+
+    @property
+    def last(self) -> int:
+        """The number of the last entry that was read."""
+        return self._read
+
+    def counted(self, charge: int) -> Budget | None:
+        """What a charge counts for now; None when all of it was given back."""
+        with self._lock:
+            self._catch_up()
+            return self._charges.get(charge)
 
     def check(self, amount: Budget, unit: PrivacyUnit) -> None:
         """Raise the :class:`BudgetError` that a charge would raise now, without charging anything."""
@@ -289,9 +307,10 @@ class Ledger:
         problems: list[str] = []
         with self._lock:
             try:
-                status = self._connection.execute("PRAGMA integrity_check").fetchone()[0]
+                with in_words(self.path):
+                    status = patiently(self._connection, self.path, "PRAGMA integrity_check")[0][0]
                 entries = self._entries(0)
-            except (sqlite3.DatabaseError, LedgerError) as error:
+            except LedgerError as error:
                 return [f"the file cannot be read: {error}"]
             if status != "ok":
                 problems.append(f"the database is damaged: {status}")
@@ -316,10 +335,10 @@ class Ledger:
                     self._catch_up()
                     accountant = Accountant(self.total, composition="basic")
                     accountant.charge(*(Cost.of(amount) for amount in self._charges.values()))
+                except DamagedLedgerError as error:
+                    problems.append(str(error))
                 except (BudgetError, LedgerError) as error:
                     problems.append(f"the charges do not fit the total: {error}")
-                except (KeyError, TypeError, ValueError, AttributeError):
-                    problems.append("an entry is not one that this version writes")
         return problems
 
     def close(self) -> None:
@@ -349,28 +368,32 @@ class Ledger:
         entries = self._entries(max(self._read - 1, 0))
         if self._read:  # the last one that was seen must still be there
             if not entries or (entries[0].number, entries[0].chain) != (self._read, self._chain):
-                raise LedgerError(
+                raise DamagedLedgerError(
                     f"the ledger {self.path} was put back to an earlier state while it was open; it cannot be used. "
                     "Bring back the newest copy"
                 )
             entries = entries[1:]
         self._public = self._authentic(entries)
         for entry in entries:
-            details = entry.details
-            self._runs.take_in(entry)
-            if entry.kind == "charge":
-                amount = self._charges[entry.number] = Budget.from_dict(dict(details["amount"]))
-                if self._spending is not None:
-                    self._spending = self._spending.plus(Cost.of(amount))
-                self._unit = self._unit or PrivacyUnit.from_dict(dict(details["unit"]))
-            elif entry.kind == "settle":
-                self._settled.add(details["charge"])
-                self._spending = None
-                if details["used"] is None:
-                    self._charges.pop(details["charge"], None)
-                else:
-                    self._charges[details["charge"]] = Budget.from_dict(dict(details["used"]))
-            self._read, self._chain = entry.number, entry.chain
+            with in_words(self.path):
+                self._take_in(entry)
+
+    def _take_in(self, entry: Entry) -> None:
+        details = entry.details
+        self._runs.take_in(entry)
+        if entry.kind == "charge":
+            amount = self._charges[entry.number] = Budget.from_dict(dict(details["amount"]))
+            if self._spending is not None:
+                self._spending = self._spending.plus(Cost.of(amount))
+            self._unit = self._unit or PrivacyUnit.from_dict(dict(details["unit"]))
+        elif entry.kind == "settle":
+            self._settled.add(details["charge"])
+            self._spending = None
+            if details["used"] is None:
+                self._charges.pop(details["charge"], None)
+            else:
+                self._charges[details["charge"]] = Budget.from_dict(dict(details["used"]))
+        self._read, self._chain = entry.number, entry.chain
 
     def _authentic(self, entries: Sequence[Entry]) -> str | None:
         """Check that these entries continue what was read; the key that they are signed with. The last signature covers
@@ -382,7 +405,7 @@ class Ledger:
             whole = entry.number == number and entry.chain == entry.digest(chain) and key_in(entry) in (None, public)
             is_last = entry is entries[-1]
             if not whole or (is_last and entry.chain != self._own and not is_authentic(entry, public)):
-                raise LedgerError(
+                raise DamagedLedgerError(
                     f"the ledger {self.path} was altered at entry {entry.number} or before; it cannot be used. "
                     "`discreet ledger verify` says more"
                 )
@@ -415,20 +438,23 @@ class Ledger:
         return self._signing
 
     def _entries(self, after: int, limit: int = -1) -> list[Entry]:
-        rows = self._connection.execute(
-            "SELECT * FROM entries WHERE number > ? ORDER BY number LIMIT ?",  # with signatures, if there are any
-            (after, limit),
-        ).fetchall()
+        every = "SELECT * FROM entries WHERE number > ? ORDER BY number LIMIT ?"  # with signatures, if there are any
+        with in_words(self.path):
+            rows = patiently(self._connection, self.path, every, (after, limit))
+        return [self._entry(*row) for row in rows]
+
+    def _entry(self, number: Any, *rest: Any) -> Entry:
         try:
-            return [Entry(n, t, k, json.loads(d), c, *signature) for n, t, k, d, c, *signature in rows]
-        except (ValueError, TypeError):
-            raise LedgerError(
-                f"the ledger {self.path} holds an entry that cannot be read; run `discreet ledger verify`"
+            return Entry.read(number, *rest)
+        except (ValueError, TypeError, RecursionError):
+            raise DamagedLedgerError(
+                f"the ledger {self.path} cannot be read: entry {str(number)[:20]} was altered; `discreet ledger "
+                "verify` says more"
             ) from None
 
     def _append(self, kind: Kind, details: Mapping[str, Any]) -> int:
-        number, self._own = insert(self._connection, kind, details, self._key())
-        return number
+        self._wrote, self._own = insert(self._connection, kind, details, self._key())
+        return self._wrote
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -436,12 +462,13 @@ class Ledger:
             raise LedgerError(f"the ledger {self.path or 'in memory'} was opened by another process; open it here")
         with self._lock:
             try:
-                self._connection.execute("BEGIN IMMEDIATE")  # takes the write lock before anything is read
-            except sqlite3.OperationalError as error:
+                # Takes the write lock before anything is read.
+                patiently(self._connection, self.path, "BEGIN IMMEDIATE")
+            except sqlite3.DatabaseError as error:
                 raise LedgerError(f"the ledger {self.path} cannot be written: {error}") from None
             try:
                 yield
-                self._connection.execute("COMMIT")
+                patiently(self._connection, self.path, "COMMIT")
             except sqlite3.Error as error:
                 self._roll_back()
                 raise LedgerError(f"the ledger {self.path} could not be written, nothing was spent: {error}") from None
@@ -451,4 +478,5 @@ class Ledger:
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+            with suppress(sqlite3.Error):  # what failed is on its way; without a commit nothing stands
+                self._connection.execute("ROLLBACK")

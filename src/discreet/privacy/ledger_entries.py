@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from .._version import __version__
 from ..errors import LedgerError
 from ..signing import SigningKey, is_signed
 from .budget import Budget, GaussianDP
+from .ledger_access import SLICE_SECONDS, in_words, patiently
 
 FORMAT = "discreet-ledger-1"
-_WAIT_SECONDS = 120.0
 _COLUMNS = "number, time, kind, details, chain"
 Kind = Literal["open", "charge", "settle", "steps", "key", "answers"]
 
@@ -34,6 +34,15 @@ class Entry:
     details: Mapping[str, Any]
     chain: str
     signature: str | None = None
+
+    @classmethod
+    def read(cls, number: Any, time: Any, kind: Any, details: Any, chain: Any, signature: Any = None) -> Entry:
+        """A line of the database, which may hold anything."""
+        body = json.loads(details)
+        texts = (time, kind, chain, "" if signature is None else signature)
+        if type(number) is not int or not isinstance(body, dict) or not all(isinstance(text, str) for text in texts):
+            raise ValueError("not an entry")
+        return cls(number, time, cast(Kind, kind), body, chain, signature)
 
     @property
     def head(self) -> str:
@@ -121,15 +130,18 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode={mode}",
             uri=True,
-            timeout=_WAIT_SECONDS,
+            timeout=SLICE_SECONDS,
             isolation_level=None,
             check_same_thread=False,
         )
-        connection.execute(
-            "PRAGMA synchronous = EXTRA"
-        )  # the commit survives a power cut, the directory entry included
     except sqlite3.Error as error:
         raise LedgerError(f"cannot open the ledger {path}: {error}") from None
+    try:
+        with in_words(path):  # the commit survives a power cut, the directory entry included
+            patiently(connection, path, "PRAGMA synchronous = EXTRA")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DiscreetError, FileFormatError, InputError, NotAReleaseError
+from ..errors import CostError, DiscreetError, FileFormatError, InputError, NotAReleaseError
 from ..files import load_parts
 from ..io.archive import Sign
 from ..io.limits import DEFAULT_LIMITS, Limits
@@ -32,6 +32,8 @@ from .uncertainty import NoiseIntervals, noise_intervals
 
 DRAWS = 40
 """Refits behind an interval: the half-width is then right to about a tenth."""
+_REPEATED = ("fit_steps", "iterations", "steps")  # options that say how often the tables are gone over
+_SECONDS_A_PASS, _SECONDS_A_CELL = 5e-4, 2e-8
 _EARLIER = ("again", "recipe")  # the specification, in files of earlier versions
 _KEYS = ("spec", *_EARLIER, "measurements", "run", "stated")
 
@@ -65,6 +67,7 @@ class Release:
     run: Mapping[str, Any] = field(default_factory=dict)
     stated: Mapping[str, Any] = field(default_factory=dict)
     _seconds: float | None = field(default=None, init=False, repr=False)
+    _limits: Limits = field(default=DEFAULT_LIMITS, init=False, repr=False)
 
     @classmethod
     def of(
@@ -107,6 +110,7 @@ class Release:
     def refit(self, measurements: Measurements | None = None) -> Model:
         """The model again, from the noisy sums in the file (or from others of the same shape)."""
         spec, kept = self._needed()
+        self._check_work()
         model: Model = spec.estimate(kept if measurements is None else measurements, self.model.domain)
         return model
 
@@ -125,6 +129,24 @@ class Release:
             object.__setattr__(self, "_seconds", time.perf_counter() - begun)
         assert self._seconds is not None
         return self._seconds * (draws + 1)
+
+    @property
+    def refit_seconds(self) -> float:
+        """At least about how long one refit takes, by what the recipe asks for: whoever made the file may have asked
+        for ten million steps."""
+        spec, kept = self._needed()
+        asked = [spec.options.get(name) for name in _REPEATED]
+        passes = max((n for n in asked if isinstance(n, int)), default=1)
+        return passes * (_SECONDS_A_PASS + _SECONDS_A_CELL * sum(m.counts.size for m in kept))
+
+    def _check_work(self) -> None:
+        seconds, most = self.refit_seconds, self._limits.refit_seconds
+        if seconds > most:
+            raise CostError(
+                f"to learn this model again takes {seconds:,.0f} seconds or more by the number of steps that the file "
+                f"asks for, and the limit is {most:,}; if you trust the file, raise it: --most-seconds {seconds:.0f}, "
+                f"or Release.load(path, Limits(refit_seconds={seconds:.0f}))"
+            )
 
     @property
     def graph_was_found(self) -> bool:
@@ -182,7 +204,9 @@ class Release:
         if beside is None:
             return cls(model)
         try:
-            return cls(model, **_opened(*beside))
+            release = cls(model, **_opened(*beside))
+            object.__setattr__(release, "_limits", limits)
+            return release
         except DiscreetError as error:
             raise FileFormatError(f"cannot read {shown(source)}: {str(error)[:500]}") from None
 

@@ -199,7 +199,7 @@ class Risk:
         prior = self._prior(seen, ridge, fit)
         better = self._least(seen, prior)
         before = float(self.expected(seen, prior, np.array([ridge.rho]))[0])
-        return better, before / better.expected
+        return better, before / better.expected if better.expected else 1.0  # 0: there is nothing to learn
 
     def spectrum(self, ridge: Ridge, fit: Fit) -> Spectrum:
         """Of D^-½ H D^-½ at a fit, as far as the ridge depends on it."""

@@ -11,8 +11,8 @@ what selections leave over goes to the tables. How much is asked follows from N�
 
 A selection with a part s of ε is off by some (2Δ/s)·ln m records among m candidates, so we make as many as can tell
 apart distances of ``TOLD_APART`` of the records, and one for each column but the first at most. The price of a pair is
-what the noise of its table adds to that of the others (:mod:`.growth`), and what the selection may be off by, as the
-largest of many noisy scores is more noise than score. "none" is a candidate, and ends it. Tables have
+what the noise of its table adds to that of the others (:mod:`.growth`), and a part of what the selection may be off by,
+as the largest of many noisy scores is more noise than score. "none" is a candidate, and ends it. Tables have
 parts of what is left in proportion to √cells, with as much for what is found later as for the tree.
 """
 
@@ -48,6 +48,8 @@ COLUMNS, SELECTING, TREE = Fraction(10, 100), Fraction(7, 100), Fraction(32, 100
 tables are priced by before it is known."""
 TOO_NOISY = 0.035
 TOLD_APART = 0.5
+OUTBID = 0.6
+"""Part of a selection's own error in the price of a pair."""
 CLOSED = 2**50
 """The price of a pair that cannot be chosen: no distance comes near, and 64-bit floats hold it to the last digit."""
 _PRECISION = 10**9
@@ -154,7 +156,7 @@ class SelectionRounds(Rounds):
             left &= fits()
             if not left.any():
                 break
-            outbid = self._scale(each) * math.log(np.count_nonzero(left))
+            outbid = OUTBID * self._scale(each) * math.log(np.count_nonzero(left))
             dearer = np.array([prices.cost(paid + y) - prices.cost(paid) for y in parts])[kind] / weights
             price = np.where(left, np.minimum(np.rint(dearer + outbid), CLOSED), CLOSED)
             selection: Selection = yield Select(self.rest.scaled(each), WorthMeasuring(asked, price.astype(np.int64)))

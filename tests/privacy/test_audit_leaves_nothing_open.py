@@ -1,0 +1,42 @@
+"""The audit closes what it opens: a warning of Python about something left open would be a difference between runs."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+
+from discreet.audit import audit_replay
+from discreet.domain import Domain
+from discreet.privacy.budget import PureDP
+from discreet.privacy.ledger import Ledger
+from discreet.privacy.query import Marginals
+from discreet.privacy.unit import PrivacyUnit
+
+DOMAIN = Domain.of({"a": ["x", "y"]})
+
+
+def test_no_ledger_is_left_open(monkeypatch):
+    opened = []
+    in_memory = Ledger.in_memory
+
+    def counted(total):
+        opened.append(in_memory(total))
+        return opened[-1]
+
+    monkeypatch.setattr(Ledger, "in_memory", counted)
+
+    def algorithm(curator):
+        return curator.measure(Marginals(DOMAIN, [("a",)]))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        findings = audit_replay(algorithm, DOMAIN, PrivacyUnit(), PureDP(1), count=3)
+        gc.collect()
+    assert all(f.passed for f in findings) and len(opened) == 6
+    for ledger in opened:
+        try:
+            ledger._connection.execute("SELECT 1")
+        except Exception as error:
+            assert "closed" in str(error)
+        else:
+            raise AssertionError("a ledger was left open")
