@@ -4,6 +4,7 @@ scikit-learn skin: one table of inputs, right and wrong, put to all four."""
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -40,6 +41,8 @@ def said(**words):
     return words
 
 
+searching = partial(said, family="network", method="searched")
+
 # name: (what is said, the specification or a part of the error, and the columns if they are not the three spins)
 TABLE = {
     # -- nothing, or a family alone
@@ -50,18 +53,19 @@ TABLE = {
     "a guess of the size": (said(approximate_size=500), field("adaptive")),
     "the size": (said(public_size=500), field("adaptive")),
     "the size and a guess": (said(public_size=500, approximate_size=9), field("adaptive")),
-    "network": (said(family="network"), network("searched", max_parents=2)),
-    "network and a guess": (
-        said(family="network", approximate_size=500), network("searched", max_parents=2, approximate_size=500),
+    "network": (said(family="network"), network("found")),
+    "network and a guess": (said(family="network", approximate_size=500), network("found")),
+    "a search": (searching(), network("searched", max_parents=2)),
+    "a search and a guess": (
+        searching(approximate_size=500),
+        network("searched", max_parents=2, approximate_size=500),
     ),
-    "network, the size and a guess": (
-        said(family="network", public_size=500, approximate_size=9), network("searched", max_parents=2),
+    "a search, the size and a guess": (
+        searching(public_size=500, approximate_size=9),
+        network("searched", max_parents=2),
     ),
     "field": (said(family="field"), field("adaptive")),
-    "cliques to be searched": (said(family="field", method="searched"), field("searched")),
-    "cliques to be searched and a guess": (
-        said(family="field", method="searched", approximate_size=500), field("searched", approximate_size=500),
-    ),
+    "a method that is gone": (said(family="field", method="searched"), "the family 'field' has no method 'searched'"),
     "spin": (said(family="spin"), spin()),
     "spin of order 3": (said(family="spin", options={"order": 3}), spin(order=3)),
     "pairwise": (said(family="field", method="pairwise"), field("pairwise"), LEVELS),
@@ -119,12 +123,12 @@ TABLE = {
         said(options={"most_cells": 500, "triples": False}), field("adaptive", most_cells=500, triples=False),
     ),
     "options of a network": (
-        said(family="network", options={"max_parents": 1, "noise": "laplace"}),
+        searching(options={"max_parents": 1, "noise": "laplace"}),
         network("searched", max_parents=1, noise="laplace"),
     ),
     "an option with a dash": (said(options={"most-cells": 500}), field("adaptive", most_cells=500)),
     "a share as a fraction": (
-        said(family="network", options={"selection": "1/3"}), network("searched", max_parents=2, selection="1/3"),
+        searching(options={"selection": "1/3"}), network("searched", max_parents=2, selection="1/3"),
     ),
     # -- what it is for
     "a target": (said(target="lung"), field("adaptive", target="lung")),
@@ -137,7 +141,9 @@ TABLE = {
     "sets in a file": (said(workload="sets.txt", target="lung"), field("adaptive", workload=SETS, target="lung")),
     "sets in a TOML file": (said(workload="sets.toml"), field("adaptive", workload=SETS)),
     "sets in a JSON file": (said(workload="sets.json"), field("adaptive", workload=SETS)),
-    "a workload for a search": (said(family="network", workload="pairs"), "network, searched has no option 'workload'"),
+    "a workload for a search": (
+        searching(workload="pairs"), "network, searched has no option 'workload'",
+    ),
     "a workload as an option": (said(options={"workload": "pairs"}), "workload is no option of a method"),
     "a target that is not there": (said(target="lnug"), "no column 'lnug' in the domain; did you mean 'lung'?"),
     "a number for a target": (said(target=5), "the target is a word, got 5"),
@@ -217,17 +223,17 @@ TABLE = {
     "an order of nothing": (said(family="spin", options={"order": 0}), "order must be a whole number of at least 1"),
     "a word for a number": (said(options={"most_cells": "some"}), "most_cells must be a whole number, got 'some'"),
     "a list for a number": (
-        said(family="network", options={"selection": [1]}), "selection must be a number or a word, got [1]",
+        searching(options={"selection": [1]}), "selection must be a number or a word, got [1]",
     ),
     "yes for a number": (said(options={"most_cells": True}), "most_cells must be a whole number, got True"),
     "a number for yes": (said(options={"triples": 1}), "triples must be"),
-    "no cells": (said(options={"most_cells": 0}), "most_cells is a number of cells of at least 1, got 0"),
+    "no cells": (said(options={"most_cells": 0}), "most_cells must be a whole number of at least 1, got 0"),
     "a number out of range": (said(graph="smoke -> lung", options={"fit_steps": -1}), "fit_steps"),
     "a word that is none": (
-        said(family="network", options={"noise": "pink"}), "noise must be 'auto', 'laplace' or 'gaussian'",
+        searching(options={"noise": "pink"}), "noise must be 'auto', 'laplace' or 'gaussian'",
     ),
-    "selection takes it all": (said(family="network", options={"selection": 1}), "leave some for the tables"),
-    "a root that is not there": (said(family="network", options={"root": "smok"}), "no column 'smok'"),
+    "selection takes it all": (searching(options={"selection": 1}), "leave some for the tables"),
+    "a root that is not there": (searching(options={"root": "smok"}), "no column 'smok'"),
     "options in words": (said(options="max_parents"), "options are a table of names and values"),
     "a size of nobody": (said(public_size=0), "public_size is a whole number of at least 1, got 0"),
     "a size in words": (said(public_size="many"), "public_size is a whole number of at least 1, got 'many'"),

@@ -65,7 +65,6 @@ OTHER: dict[Any, Any] = {
     "triples": False,
     "workload": [{"columns": ["a", "b"], "weight": 3}],
     "target": "c",
-    ("field", "searched", "largest"): 3,
     ("structure", "stable_mode", "blocks"): 9,
     ("structure", "stable_mode", "steps"): 1,
 }

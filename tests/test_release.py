@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -181,11 +182,13 @@ def test_bad_specs(make, message):
 def test_the_default_follows_public_quantities():
     assert resolve(Domain.of({"a": 2})) == Spec("field", "noise_aware", {"cliques": [["a"]]})
     assert resolve(DOMAIN) == resolve(DOMAIN, approximate_size=1000) == Spec("field", "adaptive")
-    assert resolve(DOMAIN, family="network") == Spec("network", "searched", {"max_parents": 2})
-    assert resolve(DOMAIN, family="network", approximate_size=1000).options["approximate_size"] == 1000
-    sized = resolve(DOMAIN, family="network", public_size=1000)
+    assert resolve(DOMAIN, family="network") == Spec("network", "found")
+    searched = partial(resolve, DOMAIN, family="network", method="searched")
+    assert searched(approximate_size=1000).options["approximate_size"] == 1000
+    sized = searched(public_size=1000)
     assert "approximate_size" not in sized.options, "the curator knows it"
-    assert resolve(Domain.of({f"c{i}": 2 for i in range(100)}), family="network").options == {"max_parents": 1}
+    many = Domain.of({f"c{i}": 2 for i in range(100)})
+    assert resolve(many, family="network", method="searched").options == {"max_parents": 1}
 
 
 # -- files from anywhere -----------------------------------------------------------------------------------------------
@@ -270,6 +273,7 @@ def test_files_of_the_first_version_open_and_are_learned_again(path, tmp_path):
     assert (release.measurements is None) == ("frank_wolfe" in path.stem)
     if release.measurements is not None:
         assert release.refit_agrees() and release.has_intervals
+        assert release.graph_was_found == ("searched" in path.stem)
     release.save(tmp_path / "again.zip")
     assert Release.load(tmp_path / "again.zip").spec == release.spec
 

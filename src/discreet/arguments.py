@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
@@ -31,6 +32,21 @@ def shortened(value: object, most: int = 100) -> str:
     """The spelling of a public value, cut when it is long."""
     text = repr(value)
     return text if len(text) <= most else text[:most] + "…"
+
+
+def check_whole(least: int, *, or_none: bool = False, **numbers: object) -> None:
+    """Refuse what is no whole number of at least ``least``, by its name."""
+    for name, value in numbers.items():
+        if not (or_none and value is None) and (type(value) is not int or value < least):
+            raise InputError(f"{name} must be a whole number of at least {least}, got {shortened(value)}")
+
+
+def check_positive(*, or_none: bool = False, **numbers: object) -> None:
+    """Refuse what is no positive number, by its name."""
+    for name, value in numbers.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (or_none and value is None) and not (number and 0 < value < math.inf):  # type: ignore[operator]
+            raise InputError(f"{name} must be positive and finite, got {shortened(value)}")
 
 
 def require_domain(value: object) -> Domain:

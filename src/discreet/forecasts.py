@@ -20,14 +20,16 @@ _BASE_BYTES = 150 * 2**20  # Python with NumPy, SciPy and OpenDP
 
 @dataclass(frozen=True)
 class CostForecast:
-    """Memory and time; ``notes`` say what they leave out."""
+    """Memory and time; ``notes`` say what they leave out. ``at_most``: how long depends on what will be found."""
 
     bytes: int
     seconds: float
     notes: tuple[str, ...] = ()
+    at_most: bool = False
 
     def lines(self) -> list[str]:
-        time = "under a second" if self.seconds < 1 else f"about {_rounded(self.seconds)} s"
+        about = "up to some" if self.at_most else "about"
+        time = "under a second" if self.seconds < 1 else f"{about} {_rounded(self.seconds)} s"
         return [f"Memory: about {size_text(self.bytes)}. Time: {time}, besides reading the rows.", *self.notes]
 
 
@@ -40,6 +42,8 @@ def cost_forecast(spec: Spec, domain: Domain, procedure: Procedure) -> CostForec
     learner = spec.learner()
     seconds = sum(t.cells * _SECONDS_PER_DRAW.get(t.noise.kind, 1e-5) for t in procedure.tables)
     table_bytes = 5 * 8 * procedure.cells  # counts, noisy counts, and their consistent copies
+    if (most := learner.most_work(domain)) is not None:
+        return CostForecast(_BASE_BYTES + table_bytes + most[0], seconds + most[1], at_most=True)
     if compared := learner.compared(domain):
         note = "The graph is not known yet, so this is for the search; the forecast of inference comes with the model."
         return CostForecast(_BASE_BYTES + table_bytes, seconds + compared * _SECONDS_PER_CANDIDATE, (note,))

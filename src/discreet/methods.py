@@ -14,8 +14,8 @@ from .errors import InputError, did_you_mean
 from .learn.fields.adaptive import AdaptiveField
 from .learn.fields.noise_aware import NoiseAwareField
 from .learn.fields.pairwise import PairwiseField
-from .learn.fields.search import SearchedField
 from .learn.learner import Learner
+from .learn.networks.found import FoundNetwork
 from .learn.networks.optimal import OptimalNetwork
 from .learn.networks.search import SearchedNetwork
 from .learn.regressions.pairwise import PairwiseRegressions
@@ -88,12 +88,12 @@ _NO_FIELD = {"min_weight": "without a public lower bound on the weight of an int
 # The first method of a family is its default for a structure that is given, or where none is needed.
 METHODS = [
     Method("network", "optimal", OptimalNetwork, "noisy families with optimal shares, made consistent"),
+    Method("network", "found", FoundNetwork, "a field whose tables are found in rounds, with arrows"),
     Method("network", "searched", SearchedNetwork, "a graph found privately, then its tables"),
     Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published"),
     Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage, as published"),
     Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise"),
     Method("field", "adaptive", AdaptiveField, "tables found in rounds, each asking what the model so far misses"),
-    Method("field", "searched", SearchedField, "cliques found privately, then their tables"),
     Method("field", "pairwise", PairwiseField, "noisy two-way tables of all pairs, then likelihood"),
     Method("field", "pairwise_regressions", PairwiseRegressions, "a private sparse regression for each pair of levels"),
     Method("field", "collective", CollectiveField, "EM for collective graphical models, as published"),

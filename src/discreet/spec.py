@@ -15,7 +15,8 @@ from typing import Any
 from .arguments import require_domain, shortened
 from .domain import Domain
 from .errors import InputError, counted, did_you_mean
-from .learn.checks import check_curator, check_types, checked_public_size, checked_size
+from .learn.certifying import FOUND, Certifying, checked_share, divided, with_certificate
+from .learn.checks import check_curator, checked_public_size, checked_size
 from .learn.fields.purpose import workload_of
 from .learn.graph_files import Structure, released_before
 from .learn.graph_input import Graph, cliques_of, structure_of
@@ -44,8 +45,9 @@ class Spec:
 
     ``Spec("network", "searched", {"max_parents": 1})``: ``options`` hold what the learner's class takes; a graph is a
     mapping from each column to its parents, cliques are a list of lists. ``graph_release`` is what the graph cost if
-    it was released before: plan and card say so, because the two may add up. :func:`resolve` makes a spec of whatever
-    a person says::
+    it was released before: plan and card say so, because the two may add up. ``certify`` is the part of the budget
+    that buys a certificate of fit (:mod:`.learn.certifying`), 0 for none; left open, it is the method's own.
+    :func:`resolve` makes a spec of whatever a person says::
 
         spec = resolve(domain, graph="smoke -> lung; smoke -> bronc")
         print(spec.prepare(domain, PrivacyUnit(), PureDP(1)))            # what would be spent on what
@@ -57,6 +59,7 @@ class Spec:
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
     graph_release: Budget | None = None
+    certify: float | None = None
 
     def __post_init__(self) -> None:
         family, method, options = of_today(_word(self.family, "family"), _method_word(self.method), self.options)
@@ -77,6 +80,10 @@ class Spec:
                 raise InputError(f"{family}, {method} needs the option {key}, for which there is no default")
         for key, value in {"family": family, "method": method, "options": plain(options)}.items():
             object.__setattr__(self, key, value)
+        share = entry.learner.certified if self.certify is None else checked_share(self.certify)
+        if share and family == STRUCTURE:
+            raise InputError("a certificate of fit is about a model, and the family 'structure' finds a graph alone")
+        object.__setattr__(self, "certify", share)
         self.learner()  # refuses wrong values in its own words
 
     @property
@@ -85,9 +92,7 @@ class Spec:
 
     def learner(self) -> Learner[Any]:
         """The learner, ready to prepare and estimate."""
-        learner = self.entry.learner
-        check_types(learner, {k: v for k, v in self.options.items() if k not in GIVEN})
-        return learner(**self.options)
+        return self.entry.learner(**self.options)
 
     def prepare(
         self,
@@ -96,11 +101,30 @@ class Spec:
         budget: Budget,
         public_size: int | None = None,
         approximate_size: float | None = None,
+        public: Sequence[Measurement] = (),
     ) -> Procedure:
-        """What will be asked and for how much, before a row is read: printed it is the plan, and it is what runs."""
-        made = self.learner().prepare(Whole(domain, unit, budget, public_size, approximate_size))
+        """What will be asked and for how much, before a row is read: printed it is the plan, and it is what runs.
+
+        ``public``: the tables that :meth:`conclude` will make use of. A certificate is of the model that it makes.
+        """
+        whole = Whole(domain, unit, budget, public_size, approximate_size)
+        made = self._certified(whole, public) if self.certify else self.learner().prepare(whole)
         before = () if self.graph_release is None else (released_before(self.graph_release),)
         return replace(made, notes=(*made.notes, *before), spec=self.to_dict())
+
+    def _certified(self, whole: Whole, public: Sequence[Measurement]) -> Procedure:
+        """The learner's procedure with what the certificate leaves of the budget, and the certificate."""
+        stated = {"unit": whole.unit.to_dict(), "public_size": whole.public_size}
+
+        def estimate(released: Measurements) -> Model:
+            known = Measurements(released, {**released.release, **stated})
+            model: Model = self.conclude(known, whole.domain, public).model
+            return model
+
+        learner = self.learner()
+        assert self.certify is not None
+        rest, own = divided(whole.budget, self.certify, as_one_gaussian=learner.as_one_gaussian)
+        return with_certificate(learner.prepare(replace(whole, budget=rest)), whole, Certifying(own, estimate))
 
     def for_a_model(self) -> Spec:
         """This spec, if it is of a model; who fits models has no use for a graph alone."""
@@ -128,12 +152,20 @@ class Spec:
         ``public`` tables (totals that everybody knows) are made use of where the model follows from sums.
         """
         check_curator(curator)
-        procedure = self.prepare(curator.domain, curator.unit, curator.share_of(), curator.public_size)
+        procedure = self.prepare(curator.domain, curator.unit, curator.share_of(), curator.public_size, public=public)
         return self.conclude(procedure.run(curator), curator.domain, public)
 
     def conclude(self, released: Measurements, domain: Domain, public: Sequence[Measurement] = ()) -> Learned:
         """What follows from what the procedure released; post-processing. If the sums contradict the public totals,
         these are left out rather than all of it lost."""
+        released, certificate = _apart(released)
+        learned = self._concluded(released, domain, public)
+        if certificate is None:
+            return learned
+        model = learned.model
+        return replace(learned, model=model.with_card({**(model.card or {}), FOUND: certificate}))
+
+    def _concluded(self, released: Measurements, domain: Domain, public: Sequence[Measurement]) -> Learned:
         if not self.can_refit:
             return Learned(without_self_check(self._finished(self.learner().estimate(released, domain))), self)
         remark = ""
@@ -160,13 +192,15 @@ class Spec:
 
     def to_dict(self) -> dict[str, Any]:
         before = {} if self.graph_release is None else {"graph_release": self.graph_release.to_dict()}
-        return {"family": self.family, "method": self.method, "options": dict(self.options), **before}
+        share = {"certify": self.certify} if self.certify else {}
+        return {"family": self.family, "method": self.method, "options": dict(self.options), **before, **share}
 
     @classmethod
     def from_dict(cls, entry: Any) -> Spec:
         """Read the form of :meth:`to_dict`, which may come from anywhere, also from earlier versions."""
-        if not isinstance(entry, dict) or set(entry) - {"graph_release"} != {"family", "method", "options"}:
+        if not isinstance(entry, dict) or set(entry) - {"graph_release", "certify"} != {"family", "method", "options"}:
             raise InputError("a specification has a family, a method and options")
+        certify = entry.get("certify", 0)
         if not isinstance(entry["options"], dict):
             raise InputError("the options of a specification are a table")
         family, method = _word(entry["family"], "family"), _method_word(entry["method"])
@@ -178,14 +212,17 @@ class Spec:
             idle = ("width",) if (family, method) == ("binary", "moments") else ()
             family, today, options = of_today(family, method, options)
             known = method_of(family, str(today)).options
-            return cls(family, str(today), {k: v for k, v in options.items() if k in known and k not in idle})
+            own = {k: v for k, v in options.items() if k in known and k not in idle}
+            return cls(family, str(today), own, certify=certify)
         before = entry.get("graph_release")
-        return cls(family, method, options, None if before is None else Budget.from_dict(before))
+        return cls(family, method, options, None if before is None else Budget.from_dict(before), certify)
 
     def __str__(self) -> str:
         many = {k: counted(len(v), "set") for k, v in self.options.items() if k in SAID and isinstance(v, list)}
         shown = [f"{k}={v}" for k, v in {**self.options, **many}.items() if k not in GIVEN]
-        return f"{FAMILIES[self.family]}, {self.entry.summary}" + (f" ({', '.join(shown)})" if shown else "")
+        options = f" ({', '.join(shown)})" if shown else ""
+        certificate = f"; {100 * self.certify:g} % for a certificate of fit" if self.certify else ""
+        return f"{FAMILIES[self.family]}, {self.entry.summary}{options}{certificate}"
 
 
 @dataclass(frozen=True)
@@ -201,6 +238,15 @@ class Learned:
 
 def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _apart(released: Measurements) -> tuple[Measurements, dict[str, Any] | None]:
+    """What the model is made of, and the answers of the certificate, which only its card has."""
+    found = dict(released.release.get("found") or {})
+    certificate = found.pop(FOUND, None)
+    if certificate is None:
+        return released, None
+    return Measurements(released, {**released.release, "found": found}), certificate
 
 
 def plain(value: Any) -> Any:
@@ -229,6 +275,7 @@ def resolve(
     options: Mapping[str, Any] | None = None,
     public_size: int | None = None,
     approximate_size: float | None = None,
+    certify: float | None = None,
 ) -> Spec:
     """What to learn, from what was said; what was left open is chosen by public quantities alone.
 
@@ -251,6 +298,9 @@ def resolve(
         Of the method: the fields of its class.
     public_size, approximate_size:
         The number of records where that is public, or a public guess of it.
+    certify:
+        The part of the budget that buys a certificate of fit: 0.03 for 3 %, 0 for none. Left open, it is 3 % where the
+        tables are found privately, and none elsewhere.
     """
     require_domain(domain)
     said = _said(options)
@@ -285,7 +335,7 @@ def resolve(
     guess_helps = not entry.needs and "approximate_size" in entry.options  # it saves buying a noisy count
     if guess_helps and approximate_size is not None and public_size is None:
         said.setdefault("approximate_size", int(approximate_size))
-    return Spec(family, entry.name, said, None if structure is None else structure.released)
+    return Spec(family, entry.name, said, None if structure is None else structure.released, certify)
 
 
 def _usual(family: str, structure: Structure | None, domain: Domain) -> str:

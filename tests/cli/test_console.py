@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 
 import pytest
@@ -80,4 +81,5 @@ def test_steps_on_a_terminal(monkeypatch, kind):
         spend_it(ApproxDP(1, "1e-6"))
     said = terminal.getvalue()
     assert "of the budget left" in said
-    assert ("3 of 7: 90 % of the budget left; tables of a spanning tree\n" in said) == (kind == "dumb")
+    line = re.search(r"^\d of \d: \d+ % of the budget left; tables of a spanning tree$", said, re.MULTILINE)
+    assert bool(line) == (kind == "dumb")

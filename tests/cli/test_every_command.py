@@ -37,6 +37,7 @@ EXAMPLES = {
     ("fit",): [*FIT, "--ledger", "new.db", "-o", "model.zip"],
     ("measure",): ["data.csv", "--schema", "schema.toml", *TABLE],
     ("structure",): ["data.csv", "--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-6"],
+    ("certify",): ["model.zip", "data.csv", "--epsilon", "1", "-o", "certified.zip"],
     ("show",): ["model.zip"],
     ("verify",): ["model.zip"],
     ("query",): ["model.zip", "P(smoke)"],

@@ -71,11 +71,11 @@ FITS = {
     "network by its graph": ["--graph", "smoke -> city"],
     "network, uniform": ["--graph", "smoke -> city", "--method", "uniform"],
     "network, two-stage": ["--graph", "smoke -> city", "--method", "two-stage"],
-    "network searched with an option": ["--family", "network", "--option", "max_parents=1"],
+    "network found": ["--family", "network"],
+    "network searched with an option": ["--family", "network", "--method", "searched", "--option", "max_parents=1"],
     "field by its edges": ["--graph", "smoke -- city; age -- city"],
     "field by its cliques": ["--cliques", "smoke,age", "--cliques", "city"],
     "field from arrows": ["--family", "field", "--graph", "smoke -> city"],
-    "field searched": ["--family", "field", "--method", "searched"],
     "field adaptive": [],
     "field adaptive with a delta": ["--delta", "1e-6"],
     "field adaptive with options": ["--option", "most_cells=20", "--option", "triples=false"],
@@ -349,9 +349,9 @@ def test_show_and_verify_say_what_it_is(model, discreet):
 
 
 TAMPERED = {
-    "another model": (lambda h, a: a.update(table0=np.array([0.25, 0.75])), "not what its recipe makes", 1),
+    "another model": (lambda h, a: a.update(table0=np.array([0.25, 0.75])), "not what its specification makes", 1),
     "other tables": (
-        lambda h, a: a.update({"released.counts00000": a["released.counts00000"] + 9}), "not what its recipe", 1,
+        lambda h, a: a.update({"released.counts00000": a["released.counts00000"] + 9}), "not what its specification", 1,
     ),
     "another budget": (lambda h, a: h["card"].update(budget={"notion": "pure", "epsilon": "1/2"}), "cost more than", 6),
     "budgets that differ": (

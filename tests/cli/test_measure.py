@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from fractions import Fraction
 
 import duckdb
@@ -27,7 +28,7 @@ def spent(desk):
 def test_a_release_is_planned_paid_saved_and_shown(desk, discreet):
     result = discreet(*ASK, "1", "--ledger", "ledger.db", "-o", "tables.zip")
     assert result.code == 0
-    plan, tables = result.out.index("The plan"), result.out.index("smoke × city: laplace")
+    plan, tables = result.out.index("Plan: contingency tables"), result.out.index("smoke × city: laplace")
     assert plan < tables
     assert spent(desk) == PureDP(1)
     released = Measurements.load(desk / "tables.zip")
@@ -99,6 +100,7 @@ def test_a_budget_that_hardly_protects_is_called_so(desk, discreet, budget, weak
 
 
 def test_noise_is_never_called_exact(desk, discreet):
+    assert re.search(r"laplace +below 1e-9", discreet(*ASK, "100000", "--plan").out)
     result = discreet(*ASK, "100000", "-o", "t.zip")
     for text in (result.out, discreet("show", "t.zip").out):
         assert "exact" not in text
@@ -128,7 +130,7 @@ def test_the_plan_needs_no_data(desk, discreet):
     before = contents(desk)
     result = discreet(*ASK, "0.5", "--plan", "--ledger", "ledger.db", "-o", "t.zip")
     assert result.code == 0
-    assert "laplace, scale 2" in result.out and "No row has been read" in result.out
+    assert re.search(r"smoke × city +6 +100 % +laplace +2\.\d+ ", result.out) and "No row has been read" in result.out
     assert contents(desk) == before
 
 
@@ -151,7 +153,7 @@ def test_what_is_planned_is_what_the_ledger_and_the_release_say(desk, discreet):
     with Ledger.open(desk / "ledger.db") as ledger:
         written = [step for entry in ledger.entries for step in entry.details.get("steps", [])]
     assert [step["step"] for step in written] == ["tables"] and written == done["release"]["steps"]
-    assert written[0]["parts"] == [" × ".join(table["table"]) for table in done["plan"]["tables"]]
+    assert written[0]["parts"] == [" × ".join(table["columns"]) for table in done["plan"]["tables"]]
 
 
 @pytest.mark.parametrize(

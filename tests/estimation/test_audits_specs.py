@@ -30,7 +30,7 @@ SPECS = {
     "optimal": Spec("network", "optimal", {"graph": {"b": ["a"], "c": ["b"]}}),
     "two stages": Spec("network", "two_stage", {"graph": {"b": ["a"], "c": ["b"]}}),
     "network searched": Spec("network", "searched", {"max_parents": 2}),
-    "field searched": Spec("field", "searched"),
+    "network found": Spec("network", "found"),
     "field": Spec("field", "noise_aware", {"cliques": [["a", "b"], ["c"]]}),
     "pairwise": Spec("field", "pairwise"),
 }
@@ -52,7 +52,7 @@ def test_nothing_depends_on_rows_but_through_noise(name: str, domain: Domain, un
     assert failures(found) == []
 
 
-@pytest.mark.parametrize("name", ["default", "network searched", "field searched"])
+@pytest.mark.parametrize("name", ["default", "network searched", "network found"])
 def test_other_budgets(name: str) -> None:
     budget: Budget = ApproxDP(1, 1e-6)
     found = audit_replay(partial(release, spec=SPECS[name]), PLAIN, PrivacyUnit(), budget, count=12)

@@ -337,7 +337,7 @@ def test_sizes_that_are_none(size) -> None:
         lambda: UniformNetwork(NETWORK).plan(DOMAIN, ROW, PureDP(1), approximate_size=size),
         lambda: SearchedNetwork().plan(DOMAIN, ROW, PureDP(1), approximate_size=size),
     ):
-        with pytest.raises(InputError, match="approximate_size is a positive number"):
+        with pytest.raises(InputError, match=r"approximate_size (is a positive number|must be a (whole )?number)"):
             make()
 
 
@@ -465,7 +465,7 @@ def test_stage_one_itself_by_enumeration() -> None:
     for pattern, key in keys.items():  # a row's coin is its own: the other row does not change it
         assert one.sample(Fraction(1, 2), key).sum(Marginals(domain, [("a",)]))[0].tolist() == [pattern[0], 0]
     learner = TwoStageNetwork({}, rate="1/2", first_stage="1/2")
-    first, _ = learner._stages(budget)
+    first = learner.plan(domain, unit, budget).steps[0].share
 
     def stage_one(curator: Curator) -> Measurements:
         return _first_stage(learner, domain, budget).run(curator)
@@ -483,7 +483,7 @@ def test_stage_one_of_the_learner_gets_the_amplified_budget() -> None:
     """The scale of its noise is that of two tables a node at the inner budget."""
     learner = TwoStageNetwork(NETWORK, rate=0.1, first_stage=0.1)
     curator = Curator(table_of(NETWORK, 200, 0), budget=PureDP(1))
-    _, second = learner._stages(PureDP(1))
+    second = learner.plan(DOMAIN, ROW, PureDP(1)).steps[1].share
     drawn = _first_stage(learner, DOMAIN, PureDP(1)).run(curator)
     assert {step["share"]["epsilon"] for step in curator.steps if step.get("query") == "subsample"} == {"1/10"}
     inner = float(np.log((np.exp(0.1) - 1) / 0.1 + 1))

@@ -11,7 +11,7 @@ from discreet.audit import audit_replay, failures
 from discreet.count_table import CountTable
 from discreet.errors import DiscreetError
 from discreet.learn.fields.adaptive import AdaptiveField
-from discreet.learn.fields.growth import Prices, Tree, batch, spanning_tree
+from discreet.learn.fields.growth import Prices, Tree, batch, believed, spanning_tree
 from discreet.learn.fields.mirror import mirror_fit
 from discreet.learn.fields.purpose import Purpose
 from discreet.learn.tables import Tables
@@ -47,7 +47,7 @@ def fit(rows, domain, budget, unit=None, learner=None):
 def test_it_is_the_default():
     domain = networks.load("asia").domain
     assert resolve(domain) == resolve(domain, family="field") == Spec("field", "adaptive")
-    assert resolve(domain, family="network").method == "searched"
+    assert resolve(domain, family="network") == Spec("network", "found")
 
 
 # -- what is asked -----------------------------------------------------------------------------------------------------
@@ -178,6 +178,13 @@ def test_odd_domains(budget):
     assert model.marginal(["a", "d"]).probabilities == pytest.approx(np.ones((1, 1)))
 
 
+def test_no_pair_is_small_enough():
+    domain = Domain.of({"a": 40, "b": 50, "c": 30})
+    rows = {a.name: np.arange(300) % a.size for a in domain.attributes}
+    for budget in BUDGETS:
+        assert fit(rows, domain, budget, learner=AdaptiveField(most_cells=200)).edges == ()
+
+
 def test_exact_tables_are_fitted_exactly():
     network = networks.load("asia")
     rows = rows_of(network, 20_000)  # enough to ask for more than a few tables
@@ -222,6 +229,25 @@ def test_the_rules_of_growth():
     assert batch(prices, tree, {("a", "b"): -5.0}) == []
 
 
+def test_noisy_distances_are_not_taken_at_their_word():
+    """Posterior means: against draws from what is assumed, and at both ends."""
+    rng = np.random.default_rng(3)
+    true = rng.exponential(300.0, 4000)
+    noisy = true + rng.normal(0, 400.0, true.size)
+    said = {(f"a{i}", f"b{i}"): float(e) for i, e in enumerate(noisy)}
+    found = np.array(list(believed(said, 400.0).values()))
+    assert found.min() >= 0 and np.all(np.diff(found[np.argsort(noisy)]) >= 0)
+    assert np.mean((found - true) ** 2) < 0.5 * np.mean((noisy - true) ** 2)
+    top = np.argsort(noisy)[-100:]
+    assert abs((found - true)[top].mean()) < 100 < (noisy - true)[top].mean()  # chosen for being the largest
+    assert believed(said, 0.0) == said
+    sure = believed({("a", "b"): 5000.0, ("a", "c"): 1000.0}, 1.0)
+    assert sure == pytest.approx({("a", "b"): 5000.0, ("a", "c"): 1000.0}, abs=0.01)
+    nothing = believed({("a", "b"): 900.0, ("a", "c"): -900.0}, 1000.0)
+    assert all(0 < e < 1000 for e in nothing.values())
+    assert all(np.isfinite(e) and e >= 0 for e in believed({("a", "b"): -1e9, ("a", "c"): 1e9}, 1.0).values())
+
+
 def test_the_flow_stops_where_noise_begins():
     """Tables of one distribution with known noise: fitted beyond the noise they would be nearer to the tables, and
     further from the truth."""
@@ -236,6 +262,25 @@ def test_the_flow_stops_where_noise_begins():
     assert 0.3 < found.residual < 1.2
     sure = mirror_fit(domain, {("a", "b"): CountTable(("a", "b"), n * truth, 0.0)}, n)
     assert sure.field(sure.theta)[1] == pytest.approx(truth.reshape(-1), abs=1e-4)
+
+
+def test_every_table_stops_at_its_own_time():
+    """How well other columns are known does not change how far a table is fitted, and what overlaps is pooled first."""
+    rng = np.random.default_rng(1)
+    domain = Domain.of({"a": 40, "b": 2})
+    n, deviation = 5000, 60.0
+    noisy = CountTable(("a",), n * rng.dirichlet(np.full(40, 0.5)) + rng.normal(0, deviation, 40), deviation**2)
+    found = []
+    for other in (60.0, 0.6):
+        surely = CountTable(("b",), np.array([0.3, 0.7]) * n, other**2)
+        fit = mirror_fit(domain, {("a",): noisy, ("b",): surely}, n)
+        found.append(fit.field.split(fit.field(fit.theta)[1])["a",])
+    assert np.abs(found[0] - found[1]).sum() < 0.02
+    both = Domain.of({"a": 2, "b": 2})
+    pair = CountTable(("a", "b"), np.array([[900.0, 100.0], [100.0, 900.0]]), 1.0)
+    wrong = CountTable(("a",), np.array([1500.0, 500.0]), 100.0)  # 98 % of what is known of a, the pair's table says
+    made = mirror_fit(both, {("a", "b"): pair, ("a",): wrong}, 2000)
+    assert made.field.split(made.field(made.theta)[1])["a",] == pytest.approx([0.505, 0.495], abs=0.002)
 
 
 def test_a_stopped_run_comes_to_the_same_model(tmp_path):

@@ -31,7 +31,7 @@ from discreet.models.ising import IsingModel
 from discreet.papers.chains import ChainLearner, HeldOutSteps, MarkovChain
 from discreet.papers.output_perturbation import OutputPerturbation
 from discreet.papers.psgd import PrivateDescent
-from discreet.privacy.budget import Budget
+from discreet.privacy.budget import Budget, part_of
 from discreet.privacy.queries.polytope import Loss, Polytope
 from discreet.privacy.query import Marginals
 from discreet.privacy.requests import Asking, Measure
@@ -146,6 +146,24 @@ def test_every_method_of_the_registry(name: str, tmp_path: Path) -> None:
                 cards += [again.card, *([again.measurements.release] if again.measurements else [])]
         for card in cards:
             assert differences(procedure, seen, ledger, card) == [], (budget, unit, size)
+
+
+@pytest.mark.parametrize("name", [n for n, (spec, _) in SPECS.items() if spec.family != "structure"])
+def test_every_method_with_a_certificate(name: str) -> None:
+    """The last step of any method, or a refusal where the records are divided into blocks."""
+    spec, domain = SPECS[name]
+    certified = replace(spec, certify=0.2)
+    for budget, unit, size in SETTINGS[1::5]:
+        done = watched(certified, ROWS[domain], budget, unit, size)
+        assert (done is None) == ("halves=True" in name), (budget, unit)
+        if done is None:
+            continue
+        procedure, seen, ledger, learned = done
+        assert procedure.steps[-1].name == "certificate: distances of 6 pairs from the model"
+        assert differences(procedure, seen, ledger, learned.model.card) == [], (budget, unit, size)
+        parts = [part_of(step.share, budget) for step in procedure.steps]
+        assert float(parts[-1]) == pytest.approx(0.2) and sum(parts) <= 1
+        assert Release.of(learned).certificate.cliques
 
 
 # -- learners outside the registry -------------------------------------------------------------------------------------

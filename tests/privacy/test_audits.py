@@ -23,8 +23,8 @@ from discreet.domain import Domain
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.calibration import amplified
 from discreet.privacy.curator import Curator
-from discreet.privacy.queries.distances import Distances
-from discreet.privacy.query import CellSums, LargestSum, Marginals, WorstTable
+from discreet.privacy.queries.distances import Distances, TotalDistance, WorstTable
+from discreet.privacy.query import CellSums, LargestSum, Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 
@@ -44,7 +44,8 @@ def two_stage(curator: Curator) -> Any:
     """Adaptive: what is asked second depends on what was answered first."""
     first, second, third = curator.budget.split([1, 2, 1])
     rough = curator.measure(SINGLES, first)
-    chosen = curator.select(WorstTable(PAIRS, [np.full(p.shape, rough[0].counts.sum()) for p in PAIRS.parts]), second)
+    expected = [np.full(p.shape, rough[0].counts.sum()) for p in PAIRS.parts]
+    chosen = curator.select(WorstTable(Distances(DOMAIN, PAIRS.cliques, expected)), second)
     clique = PAIRS.cliques[chosen.indices[0]]
     return rough, chosen, curator.measure(Marginals(DOMAIN, [clique]), third)
 
@@ -72,6 +73,12 @@ ALGORITHMS: dict[str, tuple[Callable[[Curator], Any], tuple[Budget, ...]]] = {
     ),
     "distances": (
         lambda c: c.measure(Distances(DOMAIN, PAIRS.cliques, [np.full(p.shape, 1.6) for p in PAIRS.parts])),
+        (PURE, CONCENTRATED, APPROXIMATE),
+    ),
+    "a sum of distances": (
+        lambda c: c.measure(
+            TotalDistance(DOMAIN, PAIRS.cliques, [np.full(p.shape, 1.6) for p in PAIRS.parts], finer=4)
+        ),
         (PURE, CONCENTRATED, APPROXIMATE),
     ),
     "selection": (lambda c: c.select(LargestSum(PAIRS), k=3), (PURE, CONCENTRATED, APPROXIMATE)),
@@ -146,6 +153,10 @@ def law_of_rows(algorithm: Callable[[Curator], Any], domain: Domain, *given: Any
 EXACT: dict[str, tuple[Domain, Callable[[Curator], Any]]] = {
     "one table": (TINY, lambda c: c.measure(Marginals(TINY, [("a",)]))),
     "a distance": (TINY, lambda c: c.measure(Distances(TINY, [("a",)], [np.array([2, 0])]))),
+    "a sum of distances": (
+        TINY,
+        lambda c: c.measure(TotalDistance(TINY, [(), ("a",)], [np.array(1), np.array([2, 0])])),
+    ),
     "selection": (THREE, lambda c: c.select(LargestSum(Marginals(THREE, [("a",)])))),
     "two selections": (THREE, lambda c: c.select(LargestSum(Marginals(THREE, [("a",)])), k=2)),
     "selection, then the chosen count": (

@@ -38,7 +38,7 @@ from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.queries.descent import SampledRounds
-from discreet.privacy.queries.distances import Distances, WorthMeasuring
+from discreet.privacy.queries.distances import Distances, TotalDistance, WorstTable, WorthMeasuring
 from discreet.privacy.queries.edge_tests import CorrelationTest, DependenceTest, SpinTest, TripleSums
 from discreet.privacy.queries.gradients import LevelGradients, SpinGradients, SteepestVertex
 from discreet.privacy.queries.group_vertices import GroupedLevelGradients, SteepestGroup
@@ -48,7 +48,7 @@ from discreet.privacy.queries.polytope import CellScores, LinearLoss, LinearScor
 from discreet.privacy.queries.residuals import SignedResiduals
 from discreet.privacy.queries.two_columns import FourSums
 from discreet.privacy.queries.value_gradients import LinearGradients, ValueGradients
-from discreet.privacy.query import CellSums, GroupedScore, LargestSum, Marginals, Part, Query, Score, WorstTable
+from discreet.privacy.query import CellSums, GroupedScore, LargestSum, Marginals, Part, Query, Score
 from discreet.privacy.stability import StabilityTest
 from discreet.privacy.unit import PrivacyUnit, Sensitivity
 from discreet.tables.base import Table
@@ -106,7 +106,8 @@ CASES: dict[type, Callable[[], Any]] = {
     PenalisedFit: lambda: PenalisedFit(FOUR, [("a", "b")], 100.0),
     ScaledSteps: lambda: ScaledSteps(WALKS),
     LargestSum: lambda: LargestSum(ParitySums(FOUR, [("a",), ("b",)])),
-    WorstTable: lambda: WorstTable(PAIR, [np.zeros((2, 2))]),
+    WorstTable: lambda: WorstTable(Distances(FOUR, [("a", "b")], [np.zeros((2, 2))])),
+    TotalDistance: lambda: TotalDistance(FOUR, [("a",), ("a", "b")], [np.zeros(2), np.ones((2, 2))]),
     WorthMeasuring: lambda: WorthMeasuring(Distances(FOUR, [("a", "b")], [np.ones((2, 2))]), [3]),
     ParityResiduals: lambda: ParityResiduals(FOUR, [("a", "b")], np.zeros(1)),
     PartnerResiduals: lambda: PartnerResiduals(FOUR, np.zeros((4, 4))),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.privacy.queries.distances import Distances
-from discreet.privacy.query import CellSums, LargestSum, Marginals, WorstTable
+from discreet.privacy.queries.distances import Distances, TotalDistance, WorstTable
+from discreet.privacy.query import CellSums, LargestSum, Marginals
 from discreet.privacy.unit import PrivacyUnit, Sensitivity, as_probability
 from discreet.tables.encode import encode
 
@@ -51,6 +51,9 @@ QUERIES = {
     "total": Marginals(DOMAIN, [()]),
     "cell sums": CellSums(DOMAIN, ["a", "c"], np.array([[[1, -3], [0, 2]], [[5, 1], [-2, -2]]])),
     "distances": Distances(DOMAIN, GROUPS, TWICE),
+    "finer distances": Distances(DOMAIN, GROUPS, TWICE, finer=64),
+    "sum of distances": TotalDistance(DOMAIN, GROUPS, TWICE),
+    "finer sum of distances": TotalDistance(DOMAIN, GROUPS, TWICE, finer=64),
 }
 
 
@@ -106,6 +109,21 @@ def test_distances_that_make_no_sense():
     for wild in (np.nan, np.inf, 1e19, -1e19):  # in 64 bits these would wrap around
         with pytest.raises(InputError, match="finite counts"):
             Distances(DOMAIN, ["a"], [np.array([wild, 0])])
+
+    for finer in (0, 2000, 1.5, True):
+        with pytest.raises(InputError, match="finer is a whole number"):
+            Distances(DOMAIN, ["a"], [np.zeros(2)], finer=finer)
+
+
+def test_finer_distances_are_in_parts_of_a_record():
+    rows = table([(0, 0, 0), (1, 2, 1), (1, 2, 0)])
+    expected = [np.full(part.shape, 0.3) for part in Marginals(DOMAIN, GROUPS).parts]
+    exact = [np.abs(x - 0.3).sum() for x in rows.sum(Marginals(DOMAIN, GROUPS))]
+    query = Distances(DOMAIN, GROUPS, expected, finer=64)
+    found = rows.sum(query)[0] * float(query.parts[0].grid)
+    assert found == pytest.approx(exact, abs=12 / 128)
+    assert found != pytest.approx(rows.sum(Distances(DOMAIN, GROUPS, expected))[0], abs=0.1)
+    assert rows.sum(TotalDistance(DOMAIN, GROUPS, expected, finer=64))[0].tolist() == [rows.sum(query)[0].sum()]
 
 
 def test_the_sensitivities_of_tables():
@@ -220,7 +238,9 @@ def score_changes(score, unit):
 
 SCORES = {
     "largest": LargestSum(QUERIES["cell sums"]),
-    "worst": WorstTable(QUERIES["marginals"], [np.ones(2), np.full((2, 3), 0.4), np.zeros((2, 3, 2))]),
+    "worst": WorstTable(
+        Distances(DOMAIN, QUERIES["marginals"].cliques, [np.ones(2), np.full((2, 3), 0.4), np.zeros((2, 3, 2))])
+    ),
 }
 
 
@@ -238,15 +258,6 @@ def test_scores_name_their_candidates():
 
 
 def test_scores_that_make_no_sense():
-    query = Marginals(DOMAIN, [("a",), ("b",)])
-    with pytest.raises(InputError, match="2 tables need as many approximations, got 1"):
-        WorstTable(query, [np.zeros(2)])
-    with pytest.raises(InputError, match=r"approximation of b must have shape \(3,\), got \(2,\)"):
-        WorstTable(query, [np.zeros(2), np.zeros(2)])
-    for wild in (np.nan, np.inf, 1e19, -1e19):  # in 64 bits these would wrap around
-        with pytest.raises(InputError, match="finite counts"):
-            WorstTable(query, [np.array([wild, 0]), np.zeros(3)])
-
     class TwoGrids(CellSums):
         @property
         def parts(self):

@@ -16,10 +16,11 @@ from discreet.methods import METHODS
 from discreet.papers.two_stage import TwoStageNetwork
 from discreet.privacy import requests
 from discreet.privacy.budget import Budget, part_of
+from discreet.privacy.queries.distances import Distances, WorstTable
 from discreet.privacy.queries.edge_tests import CorrelationTest
 from discreet.privacy.queries.gradients import SpinGradients
 from discreet.privacy.queries.parities import ParitySums
-from discreet.privacy.query import Query, Score, WorstTable
+from discreet.privacy.query import Query, Score
 from discreet.privacy.requests import Measure, Select, SelectEach
 from discreet.privacy.stability import StabilityTest
 from discreet.report.spending import describe_steps, portions
@@ -51,7 +52,7 @@ def composed(budget: Budget) -> Procedure:
     def chosen(released):
         each = choose.split([1] * 4)
         for share in each:
-            yield Select(share, WorstTable(tables(("a",), ("b",)), [[20, 20], [20, 20]]))
+            yield Select(share, WorstTable(Distances(DOMAIN, ["a", "b"], [[20, 20], [20, 20]])))
         return {"best": "a"}
 
     steps = (
@@ -228,7 +229,7 @@ class Own(Query):
 
 
 def ask_everything(curator: Curator, share: Callable[[int], Budget]) -> None:
-    worst = WorstTable(tables(("a",), ("b",)), [[1, 2], [3, 4]])
+    worst = WorstTable(Distances(DOMAIN, ["a", "b"], [[1, 2], [3, 4]]))
     curator.measure(Own(tables(("a",))), share(1))
     for _ in range(2):
         curator.select(worst, share(1))

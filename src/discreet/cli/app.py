@@ -11,7 +11,23 @@ import typer
 
 from .._version import __version__
 from ..progress import remarking
-from . import audit, bench, bounds, demo, fit, ledger, measure, query, report, sample, schema, show, structure, verify
+from . import (
+    audit,
+    bench,
+    bounds,
+    certify,
+    demo,
+    fit,
+    ledger,
+    measure,
+    query,
+    report,
+    sample,
+    schema,
+    show,
+    structure,
+    verify,
+)
 from .command import Command, Group
 from .console import fall_silent, note, open_streams
 from .failures import HELP, Exit, explain
@@ -29,6 +45,7 @@ app.command("plan", cls=Command)(fit.plan)
 app.command("fit", cls=Command)(fit.fit)
 app.command("structure", cls=Command)(structure.structure)
 app.command("measure", cls=Command)(measure.measure)
+app.command("certify", cls=Command)(certify.certify)
 app.command("show", cls=Command)(show.show)
 app.command("verify", cls=Command)(verify.verify)
 app.command("query", cls=Command)(query.query)

@@ -42,6 +42,7 @@ class Choices:
     options: Mapping[str, Any] = field(default_factory=dict)
     public_size: int | None = None
     approximate_size: int | None = None
+    certify: float | None = None
     engine: str | None = None
     delimiter: str | None = None
     row_is_line: bool | None = None
@@ -87,6 +88,7 @@ class Choices:
             options=self.options,
             public_size=public_size,
             approximate_size=self.approximate_size,
+            certify=self.certify,
         ).for_a_model()
 
     def files(self) -> tuple[Path, ...]:
@@ -116,7 +118,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "max_rows": ((int,), "a whole number"),
     "row_is_line": ((bool,), "true or false"),
     "card": ((dict,), "a table, [card]"),
-    **dict.fromkeys(_LEARN, ((object,), "")),  # what is wrong with these, `resolve` says for everybody
+    **dict.fromkeys((*_LEARN, "certify"), ((object,), "")),  # what is wrong with these, `resolve` says for everybody
 }
 
 

@@ -40,6 +40,7 @@ def plan(
     option: options.MethodOption = None,
     public_size: options.PublicSize = None,
     approximate_size: options.ApproximateSize = None,
+    certify: options.Certify = None,
     engine: options.EngineName = None,
     run: options.RunFile = None,
     weight: options.Weight = None,
@@ -86,6 +87,7 @@ def fit(
     option: options.MethodOption = None,
     public_size: options.PublicSize = None,
     approximate_size: options.ApproximateSize = None,
+    certify: options.Certify = None,
     engine: options.EngineName = None,
     delimiter: options.Delimiter = None,
     row_is_line: options.RowIsLine = None,
@@ -207,6 +209,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
                 "plan": prepared.procedure.to_dict(),
                 "edges": [list(edge) for edge in release.model.edges],
                 "has_intervals": release.has_intervals,
+                "certificate": None if release.certificate is None else release.certificate.summary(),
                 "statement": lines,
                 "release": dict(release.card),
             }

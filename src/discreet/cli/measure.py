@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -83,19 +83,18 @@ def measure(
     options.check_noise(noise, budget)
     learner = Tables(cliques, noise, None if weights is None else [w.strip() for w in weights.split(",")])  # type: ignore[arg-type]
     procedure = learner.plan(domain, unit, budget)
-    planned = _planned(procedure, level)
 
     def announce() -> None:
         if not as_json:
-            views.show_plan(planned["tables"], budget, unit, planned["seconds"], level)
+            views.show_plan("contingency tables", procedure)
         elif plan:
-            say_json({"plan": planned})
+            say_json({"plan": procedure.to_dict()})
 
     def save(released: Measurements, place: Path, sign: Sign | None) -> None:
         released.save(place, sign=sign)
 
     def tell(released: Measurements) -> None:
-        _show(released, planned, output, level, all_cells, as_json)
+        _show(released, procedure, output, level, all_cells, as_json)
 
     order = Order(
         procedure,
@@ -119,35 +118,14 @@ def measure(
     spend(order, announce, Work(make, save, tell, "tables.zip", show=show))
 
 
-def _planned(procedure: Procedure, level: float) -> dict[str, Any]:
-    """The plan, with the width of the intervals."""
-    from ..learn.planned import SECONDS_A_DRAW
-
-    shown = [
-        {
-            "table": list(row.clique),
-            "cells": row.cells,
-            "share": row.share,
-            "noise": row.noise.kind,
-            "scale": row.noise.scale,
-            "standard_deviation": row.noise.standard_deviation,
-            "half_width": row.noise.half_width(level),
-        }
-        for row in procedure.tables
-    ]
-    whole = {"budget": procedure.budget.to_dict(), "unit": procedure.unit.to_dict()}
-    return {**whole, "tables": shown, "seconds": SECONDS_A_DRAW * procedure.cells}
-
-
 def _show(
     released: Measurements,
-    planned: Any,
+    procedure: Procedure,
     output: Path | None,
     level: float,
     everything: bool,
     as_json: bool,
 ) -> None:
-    from ..privacy.budget import Budget
     from . import views
 
     if as_json:
@@ -155,12 +133,12 @@ def _show(
         saved = None if output is None else str(output)
         statement = views.statement_lines(released.release)
         release = dict(released.release)
-        say_json({"plan": planned, "tables": tables, "release": release, "statement": statement, "file": saved})
+        plan = procedure.to_dict()
+        say_json({"plan": plan, "tables": tables, "release": release, "statement": statement, "file": saved})
         return
     views.show_measurements(released, level, everything=everything)
     say()
     views.say_lines(views.statement_lines(released.release))
     if output is not None:
-        budget = Budget.from_dict(dict(released.release["budget"]))
-        doubtful = released.release.get("peeked") or options.weak_protection(budget)
+        doubtful = released.release.get("peeked") or options.weak_protection(procedure.budget)
         say(f"Saved in {output}; `discreet show {output}` prints it{'' if doubtful else ', and it can be published'}.")

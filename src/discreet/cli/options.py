@@ -21,12 +21,18 @@ if TYPE_CHECKING:
     from ..privacy.budget import Budget
     from ..privacy.unit import PrivacyUnit
 
-Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="The private rows: CSV (the first line names the columns) or Parquet.")
-]
-SchemaFile = Annotated[
-    Path, typer.Option("--schema", metavar="FILE", help="What is publicly known about the columns; see docs/schema.md.")
-]
+_DATA = typer.Argument(metavar="DATA", help="The private rows: CSV (the first line names the columns) or Parquet.")
+_SCHEMA = typer.Option("--schema", metavar="FILE", help="What is publicly known about the columns; see docs/schema.md.")
+_RELATION = typer.Option(
+    "--relation", metavar="add-remove|replace-one", help="What makes two tables neighbours; see docs/schema.md."
+)
+# What a run file can say need not stand on the line.
+Data = Annotated[Path, _DATA]
+OptionalData = Annotated[Path | None, _DATA]
+SchemaFile = Annotated[Path, _SCHEMA]
+OptionalSchema = Annotated[Path | None, _SCHEMA]
+Relation = Annotated[str, _RELATION]
+OptionalRelation = Annotated[str | None, _RELATION]
 Tables = Annotated[
     list[str],
     typer.Option("--table", metavar="a,b", help="Columns of a contingency table. Repeat it for more tables."),
@@ -36,12 +42,6 @@ Epsilon = Annotated[
 ]
 Delta = Annotated[str | None, typer.Option("--delta", metavar="δ", help="With --epsilon: (ε, δ)-DP.")]
 Rho = Annotated[str | None, typer.Option("--rho", metavar="ρ", help="The total budget in zCDP, instead of --epsilon.")]
-Relation = Annotated[
-    str,
-    typer.Option(
-        "--relation", metavar="add-remove|replace-one", help="What makes two tables neighbours; see docs/schema.md."
-    ),
-]
 UnitColumn = Annotated[
     str | None,
     typer.Option("--unit-column", metavar="COLUMN", help="Whose row it is; default: each row is somebody else's."),
@@ -66,18 +66,6 @@ RowIsLine = Annotated[
         help="A row of CSV is a line, whatever its quotes are. For files whose quotes may be left open; see "
         "docs/privacy.md.",
     ),
-]
-OptionalData = Annotated[
-    Path | None,
-    typer.Argument(metavar="DATA", help="The private rows: CSV (the first line names the columns) or Parquet."),
-]
-OptionalSchema = Annotated[
-    Path | None,
-    typer.Option("--schema", metavar="FILE", help="What is publicly known about the columns; see docs/schema.md."),
-]
-OptionalRelation = Annotated[
-    str | None,
-    typer.Option("--relation", metavar="add-remove|replace-one", help="What makes two tables neighbours."),
 ]
 Family = Annotated[
     str | None,
@@ -120,6 +108,15 @@ ApproximateSize = Annotated[
     int | None,
     typer.Option(
         "--approximate-size", metavar="N", help="A public guess of the number of records, for plans and choices."
+    ),
+]
+Certify = Annotated[
+    float | None,
+    typer.Option(
+        "--certify",
+        metavar="SHARE",
+        help="The part of the budget that buys a certificate of fit: how far pairs of the model are from the records. "
+        "Default: 0.03 where the tables are found privately, else 0.",
     ),
 ]
 EngineName = Annotated[

@@ -46,7 +46,7 @@ def prepare(choices: Choices) -> Prepared:
     public_size = _public_size(choices, totals)
     spec = choices.spec(domain, public_size)
     options.check_noise(spec.options.get("noise", "auto"), budget, "--option noise=laplace")
-    procedure = spec.prepare(domain, unit, budget, public_size, choices.approximate_size)
+    procedure = spec.prepare(domain, unit, budget, public_size, choices.approximate_size, totals)
     return Prepared(choices, domain, spec, procedure, totals, public_size)
 
 
@@ -64,6 +64,7 @@ def _public_size(choices: Choices, totals: tuple[Measurement, ...]) -> int | Non
 
 def show_plan(prepared: Prepared, *, as_json: bool) -> None:
     from ..forecasts import cost_forecast
+    from . import views
 
     forecast = cost_forecast(prepared.spec, prepared.domain, prepared.procedure)
     if as_json:
@@ -76,9 +77,8 @@ def show_plan(prepared: Prepared, *, as_json: bool) -> None:
             }
         )
         return
-    say(f"Plan: {prepared.spec}. No row has been read.")
-    for text in (*str(prepared.procedure).splitlines(), *forecast.lines(), *_bounds(prepared)):
-        say(text)
+    views.show_plan(prepared.spec, prepared.procedure)
+    views.say_lines((*forecast.lines(), *_bounds(prepared)))
     if prepared.totals:
         say(f"Public totals of the schema: {', '.join(t.label for t in prepared.totals)}. They cost nothing.")
 

@@ -124,6 +124,7 @@ def _show_model(file: Path, card_file: Path | None, *, force: bool, as_json: boo
         spec = None if release.spec is None else release.spec.to_dict()
         why = as_data(reasons(model.card or {}, release.measurements))
         beside = {"why": why, "spec": spec, "run": dict(release.run), "has_intervals": release.has_intervals}
+        beside["certificate"] = None if release.certificate is None else release.certificate.summary()
         edges = [list(edge) for edge in model.edges]
         say_json({"kind": model.kind, "domain": model.domain.to_dict(), "edges": edges, "card": model.card, **beside})
         return

@@ -83,6 +83,7 @@ def structure(
     from ..methods import STRUCTURE
     from ..schema import load_schema
     from ..spec import resolve
+    from . import views
 
     # Everything public first: whatever is wrong is found before a row is read and before anything is spent.
     options.check_engine(engine)
@@ -102,9 +103,7 @@ def structure(
 
     def announce() -> None:
         if not as_json:
-            say(f"Plan: {spec}. No row has been read.")
-            for text in str(procedure).splitlines():
-                say(text)
+            views.show_plan(spec, procedure)
         elif plan:
             say_json({"plan": procedure.to_dict(), "spec": spec.to_dict()})
 

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import CostError, DiscreetError, FileFormatError, ForeignFileError, NotAReleaseError
+from ..io.limits import DEFAULT_LIMITS, Limits
 from . import options
 from .console import progress, say, say_json
 from .failures import Exit
 from .show import NAMES, ReleasedFile, about_model, is_release, kind_of, statement_of
 
 if TYPE_CHECKING:
-    from ..io.limits import Limits
     from ..measurement import Measurements
+    from ..release import Release
 
 _GRAPH = "graph"
+FOUND = "certificate"
 _ORDER = (Exit.SIGNATURE, Exit.NOT_TO_BE_PUBLISHED, Exit.CONTRADICTION, Exit.CHECK_FAILED)
 """Which exit code is taken when there are several problems."""
 
@@ -97,7 +99,7 @@ def verify(
         raise typer.Exit(found.code)
 
 
-def _verify(file: Path, trusted: str | None, found: Findings, limits: Limits, *, refit: bool) -> None:
+def _verify(file: Path, trusted: str | None, found: Findings, limits: Limits = DEFAULT_LIMITS, *, refit: bool) -> None:
     if file.suffix.lower() == ".json":
         _verify_graph(file, trusted, found)
         return
@@ -140,7 +142,7 @@ def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -
                 Exit.NOT_TO_BE_PUBLISHED,
             )
         return
-    _verify_statement(release.card, release.model.domain.peeked, found, release.measurements)
+    _verify_statement(release.card, release.model.domain.peeked, found, release.measurements, _bought(release, found))
     for key in sorted(set(release.run) & {"data", "ledger", "output"}):
         found.wrong(f"it says where private files lie ({key})")
     if release.measurements is not None:
@@ -156,6 +158,23 @@ def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -
             found.lines.append(f"The model follows from the noisy tables in the file{chosen}: nothing else is in it.")
         else:
             found.wrong("the model is not what its specification makes of the noisy tables in the file")
+
+
+def _bought(release: Release, found: Findings) -> list[Any]:
+    """The noise of the certificate, for which the release's own steps have paid. One that was bought by itself has a
+    statement of its own, which is checked here."""
+    from ..privacy.claims import Noised, contradictions
+
+    certificate = release.certificate
+    if certificate is None:
+        return []
+    noisy = [n for n in (certificate.each, certificate.total) if n is not None]
+    drawn = [Noised(FOUND, n.noise.kind, n.noise.scale) for n in noisy]
+    if certificate.paid is None:
+        return drawn
+    for contradiction in contradictions(certificate.paid, drawn):
+        found.wrong(f"its certificate of fit: {contradiction}", Exit.CONTRADICTION)
+    return []
 
 
 def _verify_graph(file: Path, trusted: str | None, found: Findings) -> None:
@@ -177,11 +196,12 @@ def _verify_statement(
     peeked: Mapping[str, tuple[str, ...]] | None,
     found: Findings,
     tables: Measurements | None = None,
+    more: Iterable[Any] = (),
 ) -> None:
     """Whether the guarantee follows from the steps and their noise; and the schema's own marks."""
     from ..privacy.claims import contradictions
 
-    odd = contradictions(card, None if tables is None else noised(tables))
+    odd = contradictions(card, [*(noised(tables) if tables is not None else ()), *more])
     for contradiction in odd:
         found.wrong(contradiction, Exit.CONTRADICTION)
     told = "From the noise of its steps, computed again, the guarantee follows."

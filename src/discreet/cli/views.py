@@ -8,6 +8,8 @@ from typing import Any
 
 from ..domain import Domain
 from ..learn.graph_files import released_before
+from ..learn.planned import deviation_text
+from ..learn.procedure import Procedure
 from ..measurement import Measurement, Measurements
 from ..privacy.budget import Budget
 from ..privacy.unit import PrivacyUnit
@@ -25,34 +27,10 @@ def percent(level: float) -> str:
 # -- the plan ----------------------------------------------------------------------------------------------------------
 
 
-def show_plan(
-    rows: Sequence[Mapping[str, Any]], budget: Budget, unit: PrivacyUnit, seconds: float, level: float
-) -> None:
-    say(f"The plan: {budget} in total, protecting {unit}. No row has been read.")
-    headings = ["table", "cells", "share", "noise", "standard deviation", f"{percent(level)} of errors within"]
-    say_table(
-        headings,
-        [
-            [
-                " × ".join(row["table"]),
-                f"{row['cells']:,}",
-                percent(round(row["share"], 4)),
-                f"{row['noise']}, scale {row['scale']:.4g}",
-                _small(row["standard_deviation"]),
-                f"± {row['half_width']:g}",
-            ]
-            for row in rows
-        ],
-        right=["cells", "share", *headings[4:]],
-    )
-    say_lines(words.clipping(unit))
-    if seconds > 1:
-        say(f"Drawing the noise will take about {seconds:.0f} s.")
-
-
-def _small(deviation: float) -> str:
-    """Noise has a deviation, however small: it is never said to be zero."""
-    return f"{deviation:.3g}" if deviation >= 1e-9 else "below 1e-9"
+def show_plan(what: object, procedure: Procedure) -> None:
+    """What will be asked and for how much: the same words for every command."""
+    say(f"Plan: {what}. No row has been read.")
+    say_lines((*str(procedure).splitlines(), *words.clipping(procedure.unit)))
 
 
 def say_lines(lines: Iterable[str]) -> None:
@@ -73,9 +51,8 @@ def show_measurement(measurement: Measurement, level: float, *, everything: bool
     noise = measurement.noise
     how = "exact"
     if noise.kind != "none":
-        how = (
-            f"{noise.kind} noise, scale {noise.scale:.4g}, standard deviation {_small(measurement.standard_deviation)}"
-        )
+        deviation = deviation_text(measurement.standard_deviation)
+        how = f"{noise.kind} noise, scale {noise.scale:.4g}, standard deviation {deviation}"
     paid = {"public": ", public knowledge", "release": ""}
     origin = paid.get(measurement.origin, f", NOT A RELEASE ({measurement.origin})")
     say(f"{measurement.label}: {how}{origin}")
@@ -131,6 +108,7 @@ def statement_lines(release: Mapping[str, Any]) -> list[str]:
         lines.append(f"WARNING: {weak}")
     if release.get("public_size") is not None:
         lines.append(f"The number of records, {release['public_size']:,}, was stated to be public.")
+    lines += words.bought_beside(release)
     if other := release.get("graph_release"):
         lines.append(released_before(Budget.from_dict(dict(other))))
     if peeked := release.get("peeked"):

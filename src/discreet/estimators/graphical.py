@@ -66,7 +66,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
     ----------
     budget, delta:
         The *total* of a fit: a number is ε (with ``delta``: (ε, δ)); or PureDP(ε), ZCDP(ρ), ApproxDP(ε, δ).
-    family, method, graph, cliques, workload, options:
+    family, method, graph, cliques, workload, options, certify:
         What to learn, as for :func:`discreet.resolve` and ``discreet fit``; ``discreet plan --methods`` lists them.
         Without a graph, the tables that matter are found privately and paid for from the same budget.
     domain:
@@ -106,6 +106,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         ledger: Ledger | None = None,
         public_size: int | None = None,
         approximate_size: float | None = None,
+        certify: float | None = None,
     ) -> None:
         self.budget = budget
         self.delta = delta
@@ -123,6 +124,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         self.ledger = ledger
         self.public_size = public_size
         self.approximate_size = approximate_size
+        self.certify = certify
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,6 +158,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
             options=self.options,
             public_size=self.public_size,
             approximate_size=self.approximate_size,
+            certify=self.certify,
         )
 
     def fit(self, X: Any, y: Any = None) -> Self:

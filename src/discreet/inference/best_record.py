@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,6 +151,7 @@ class Best:
     gap: float
 
 
+@runtime_checkable
 class Oracle(Protocol):
     """Maximise ⟨weights, terms(x)⟩ + ⟨linear[i], one-hot x⟩ over records x, for each i, as well as it can."""
 

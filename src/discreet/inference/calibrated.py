@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..domain import Clique, Domain
 from ..errors import InputError
-from ..factor import Array, CliqueVector, Factor, log_of, logsumexp
+from ..factor import Array, Factor, log_of, logsumexp
 from .elimination import eliminate
 from .pairs import PairTables, pair_tables
 from .sampling import draw
@@ -148,15 +148,6 @@ class Calibrated:
         if self.batch_shape:
             raise InputError(f"pairs are of one model, and this is a batch of shape {self.batch_shape}; use .at(i)")
         return pair_tables(self._schedule, np.exp(self._beliefs) if self._is_log else self._beliefs)
-
-    def clique_marginals(self, cliques: Iterable[Iterable[str]]) -> CliqueVector:
-        """Log marginals of these cliques."""
-        return CliqueVector(self.domain, {c: self.marginal(c) for c in map(self.domain.clique, cliques)})
-
-    @property
-    def clique_beliefs(self) -> CliqueVector:
-        """Log marginals of the tree's own cliques."""
-        return self.clique_marginals(self.tree_cliques)
 
     # -- samples -------------------------------------------------------------------------------------------------
 

@@ -122,7 +122,9 @@ class _Plan:
             homes.setdefault(schedule.tree.home(clique), []).append(position)
         for home, members in homes.items():
             start, axes = schedule.bounds[home][0], schedule.axes[home]
-            if self._size(axes) < _WORTHWHILE * LARGE:
+            cells = self._size(axes)
+            few = len(members) <= _WORTHWHILE and cells < _WORTHWHILE * LARGE
+            if few or cells < _WORTHWHILE**2 * SMALL:
                 self.from_tree += [self._table((start, axes), i) for i in members]
             else:
                 self._divide(schedule, home, members)
@@ -130,7 +132,8 @@ class _Plan:
     def _divide(self, schedule: Schedule, home: int, members: list[int]) -> None:
         """A large table of the tree: unions of it, smaller unions of those, and then its tables."""
         axes, shape = schedule.axes[home], schedule.shapes[home]
-        for union, chosen in self._unions(axes, members, LARGE):
+        is_large = self._size(axes) >= _WORTHWHILE * LARGE
+        for union, chosen in self._unions(axes, members, LARGE) if is_large else [(axes, members)]:
             large = (self.large_cells, union)
             self.large_cells += self._size(union)
             kept = frozenset(i for i, n in enumerate(axes) if n in union)

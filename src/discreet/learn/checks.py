@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -18,19 +19,24 @@ TooLarge = Literal["refuse", "coarsen"]
 
 _KINDS = {
     bool: (bool, "true or false"),
-    int: (int, "a whole number"),
-    float: (int | float, "a number"),
+    int: (int | np.integer, "a whole number"),
+    float: (int | float | np.integer | np.floating, "a number"),
     str: (str, "a word"),
 }
 
 
-def check_types(learner: type, options: Mapping[str, Any]) -> None:
-    """Options against the annotations of a learner's fields; what numbers may be, the learner says itself."""
-    hints = get_type_hints(learner)
-    for name, value in options.items():
-        fits, words = _kind(hints[name], value)
+def check_types(learner: Any) -> None:
+    """The options of a learner against the annotations of its fields."""
+    hints = _hints(learner.__class__)
+    for name, value in vars(learner).items():
+        fits, words = _kind(hints.get(name, Any), value)
         if not fits:
             raise InputError(f"{name} must be {words}, got {shortened(value)}")
+
+
+@cache
+def _hints(learner: type) -> dict[str, Any]:
+    return get_type_hints(learner)
 
 
 def _kind(hint: Any, value: object) -> tuple[bool, str]:
@@ -44,20 +50,14 @@ def _kind(hint: Any, value: object) -> tuple[bool, str]:
         if "a number" in words:
             words.pop("a whole number", None)
         return any(fits for fits, _ in kinds), " or ".join(words)
+    if hint is Any:
+        return True, ""
     if hint is type(None):
         return value is None, "nothing"
     if hint in _KINDS:
         kind, text = _KINDS[hint]
         return isinstance(value, kind) and (hint is bool or not isinstance(value, bool)), text
     return not isinstance(hint, type) or isinstance(value, hint), ""
-
-
-def check_limits(largest: int | None, too_large: str = "refuse") -> None:
-    """The limit on the cells of a family, and what to do beyond it."""
-    if too_large not in ("refuse", "coarsen"):
-        raise InputError(f"too_large must be 'refuse' or 'coarsen', got {too_large!r}")
-    if isinstance(largest, bool) or not (largest is None or (isinstance(largest, int) and largest >= 1)):
-        raise InputError(f"largest is a number of cells of at least 1, got {largest!r}")
 
 
 def checked_size(size: float | None) -> float | None:
@@ -73,17 +73,6 @@ def checked_public_size(size: int | None) -> int | None:
     if size is not None and (type(size) is not int or size < 1):
         raise InputError(f"public_size is a whole number of at least 1, got {size!r}")
     return size
-
-
-def check_noise(noise: object) -> None:
-    if noise not in ("auto", "laplace", "gaussian"):
-        raise InputError(f"noise must be 'auto', 'laplace' or 'gaussian', got {noise!r}")
-
-
-def check_least_records(value: object) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 <= float(value) < float("inf"):  # type: ignore[arg-type]
-        raise InputError(f"least_records is a number of records of at least 0, got {value!r}")
 
 
 def check_curator(curator: object) -> None:

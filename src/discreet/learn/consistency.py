@@ -164,8 +164,8 @@ class _Lattice:
     def variance(self, clique: Clique) -> float:
         """Of each cell of a table, once all agree."""
         total = 0.0
-        for s in self.closed:
+        for s in (s for s in self.closed if s & self.columns[clique] == s):
             above = [self.tables[c] for c in self.above[s]]
-            if s & self.columns[clique] == s and all(t.variance > 0 for t in above):
+            if all(t.variance > 0 for t in above):
                 total += self.freedom[s] / sum(1 / (t.variance * t.cells) for t in above)
         return total / self.tables[clique].cells ** 2

@@ -19,7 +19,7 @@ from ..models.base import Model
 from ..privacy.budget import Budget
 from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
-from .checks import check_curator
+from .checks import check_curator, check_types
 from .procedure import Procedure, Whole
 from .self_check import with_self_check
 
@@ -27,14 +27,25 @@ Result = TypeVar("Result")
 
 
 class Learner(ABC, Generic[Result]):
-    """From a curator, or from what one released, to a model (or, for learners of structure, to a graph)."""
+    """From a curator, or from what one released, to a model (or, for learners of structure, to a graph).
+
+    A dataclass, whose fields are its options.
+    """
 
     finds_graph: ClassVar[bool] = False
     """Whether it finds the graph privately: noise intervals then take it as it is."""
     refits: ClassVar[bool] = True
     """Whether noisy sums alone determine the model, so that anybody can learn it again from them."""
+    certified: ClassVar[float] = 0.0
+    """Which part of the budget buys a certificate of fit (:mod:`.certifying`), unless somebody says otherwise."""
+    as_one_gaussian: ClassVar[bool] = False
+    """Whether all its steps are Gaussian under (ε, δ): then it can also be prepared with a share of the μ² within."""
     passes: ClassVar[int] = 100
     """About how often estimating goes through the whole graph, for forecasts of time."""
+
+    def __post_init__(self) -> None:
+        """Its options are of the kinds that its fields say; what numbers may be, a learner says itself."""
+        check_types(self)
 
     @abstractmethod
     def prepare(self, whole: Whole) -> Procedure:
@@ -52,6 +63,11 @@ class Learner(ABC, Generic[Result]):
     def wanted(self, domain: Domain) -> dict[Clique, float]:
         """Sets of columns that the user named, with their weights: what the model is for; none for all alike."""
         return {}
+
+    def most_work(self, domain: Domain) -> tuple[int, float] | None:
+        """Bytes and seconds that learning takes at most, besides reading the rows, where they follow from the columns
+        alone; None where a forecast goes by what the procedure shows."""
+        return None
 
     def compared(self, domain: Domain) -> int:
         """How many candidates a private search compares, for forecasts of time; 0 for learners that do not search."""

@@ -12,32 +12,20 @@ from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.requests import Measure
 from .cards import card_of
-from .checks import TooLarge, check_exact, check_limits
-from .graph_input import Graph, materialised
-from .learner import Learner
-from .networks.families import LARGEST_FAMILY, Families, rows_from_counts
+from .checks import check_exact
+from .networks.families import rows_from_counts
+from .networks.given import GivenGraph
 from .procedure import Procedure, Whole
 
 METHOD = "nonprivate"
 
 
 @dataclass(frozen=True)
-class NonprivateNetwork(Learner[BayesianNetwork]):
+class NonprivateNetwork(GivenGraph):
     """Conditional frequencies. NOT PRIVATE: it takes an :class:`ExactCurator`, and its model cannot be saved.
 
     A parent row that no record has gets its column's overall distribution.
     """
-
-    graph: Graph
-    largest: int = LARGEST_FAMILY
-    too_large: TooLarge = "refuse"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "graph", materialised(self.graph))
-        check_limits(self.largest, self.too_large)
-
-    def families(self, domain: Domain) -> Families:
-        return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
     def prepare(self, whole: Whole) -> Procedure:
         request = Measure(whole.budget, Marginals(whole.domain, self.families(whole.domain).maximal))

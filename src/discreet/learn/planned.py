@@ -69,6 +69,7 @@ class PlannedTable:
             "share": self.share,
             "share_range": None if self.share_range is None else list(self.share_range),
             "noise": self.how,
+            "scale": self.noise.scale * float(self.grid) if self.cells else None,
             "standard_deviation": self.standard_deviation if self.cells else None,
             "expected_error": self.expected_error if self.cells else None,
             "why": self.why,
@@ -116,7 +117,12 @@ def _cells(label: str, row: PlannedTable, size: float | None) -> list[str]:
     if not row.cells:  # none are known before of what is settled on the way
         return [label, "—", share, row.how, "—", "—"]
     error = row.expected_error if size is None else row.relative_error(size)
-    return [label, str(row.cells), share, row.how, f"{row.standard_deviation:.3g}", f"{error:.3g}"]
+    return [label, str(row.cells), share, row.how, deviation_text(row.standard_deviation), f"{error:.3g}"]
+
+
+def deviation_text(deviation: float) -> str:
+    """Noise has a deviation, however small: it is never said to be zero."""
+    return f"{deviation:.3g}" if deviation >= 1e-9 else "below 1e-9"
 
 
 def _percent(share: float) -> str:

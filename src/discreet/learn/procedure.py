@@ -32,7 +32,7 @@ from ..arguments import require_domain
 from ..domain import Clique, Domain
 from ..errors import InputError, counted
 from ..measurement import Measurement, Measurements
-from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP, exact, part_of
+from ..privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, exact, part_of
 from ..privacy.calibration import noise_of, plan_noise
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
@@ -85,7 +85,7 @@ class Whole:
 
     def __post_init__(self) -> None:
         require_domain(self.domain)
-        if not isinstance(self.unit, PrivacyUnit) or not isinstance(self.budget, PureDP | ZCDP | ApproxDP):
+        if not isinstance(self.unit, PrivacyUnit) or not isinstance(self.budget, PureDP | ZCDP | ApproxDP | GaussianDP):
             raise InputError(
                 "a plan is made from a domain, who is protected and a budget, as in plan(domain, PrivacyUnit(), "
                 f"PureDP(1)); got {type(self.unit).__name__} and {type(self.budget).__name__}"

@@ -12,7 +12,7 @@ from ..privacy.budget import Amount, exact
 from ..privacy.calibration import NoiseChoice
 from ..privacy.query import Marginals
 from ..privacy.requests import Measure
-from .checks import as_measurements, check_noise
+from .checks import as_measurements
 from .fields.learner import as_cliques
 from .learner import Learner
 from .procedure import Procedure, Whole
@@ -40,9 +40,9 @@ class Tables(Learner[Measurements]):
     weights: Sequence[Amount] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         cliques = as_cliques(self.cliques)
         object.__setattr__(self, "cliques", cliques)
-        check_noise(self.noise)
         if self.weights is None:
             return
         said = ",".join(map(str, self.weights))
@@ -61,7 +61,7 @@ class Tables(Learner[Measurements]):
     def prepare(self, whole: Whole) -> Procedure:
         """One step: all tables. Guarantee: the budget, by composition over the tables."""
         request = Measure(whole.budget, Marginals(whole.domain, self.cliques), self.noise, self.weights)
-        return Procedure(METHOD, whole, (whole.measure(METHOD, request),))
+        return Procedure(METHOD, whole, (whole.measure(METHOD, request),)).with_cautions()
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Measurements:
         """The same tables, with zeros where the schema says that no record can be."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import check_positive
 from ..domain import Attribute, Domain
 from ..errors import InputError
 from ..graph import connected_components, triangulate
@@ -251,8 +252,7 @@ def dirichlet(
 
 def _log_dirichlet(concentration: float, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
     """Logarithm of a Dirichlet draw, without underflow: Gamma(a) = Gamma(a + 1)·U^(1/a) in logs."""
-    if concentration <= 0:
-        raise InputError(f"concentration must be positive, got {concentration}")
+    check_positive(concentration=concentration)
     log_gamma = np.log(rng.standard_gamma(concentration + 1, shape)) + np.log1p(-rng.random(shape)) / concentration
     out: NDArray[np.float64] = log_gamma - np.logaddexp.reduce(log_gamma, axis=None)
     return out

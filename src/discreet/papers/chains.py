@@ -25,11 +25,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import check_whole
 from ..domain import Attribute, Clique, Domain
 from ..errors import InputError
 from ..factor import CliqueVector, log_of
 from ..learn.cards import card_of
-from ..learn.checks import as_measurements, check_noise
+from ..learn.checks import as_measurements
 from ..learn.fields.learner import FieldLearner
 from ..learn.fields.noise_aware import NoiseAwareField
 from ..learn.learner import Learner
@@ -110,8 +111,7 @@ class MarkovChain:
 
     def model(self, length: int) -> MarkovRandomField:
         """The distribution of sequences of this length, as a Markov random field with tied potentials."""
-        if type(length) is not int or length < 1:
-            raise InputError(f"length is a whole number of at least 1, got {length!r}")
+        check_whole(1, length=length)
         names = [f"x{t + 1}" for t in range(length)]
         domain = Domain(tuple(Attribute.categorical(n, self.states.labels) for n in names))
         shared = log_of(self.transitions)
@@ -188,9 +188,7 @@ class ChainLearner(Learner[MarkovChain]):
     noise: NoiseChoice = "auto"
 
     def __post_init__(self) -> None:
-        if self.bound not in ("sample", "scale"):
-            raise InputError(f"bound must be 'sample' or 'scale', got {self.bound!r}")
-        check_noise(self.noise)
+        super().__post_init__()
         if self.method not in _METHODS:
             raise InputError(f"method must be one of {', '.join(map(repr, _METHODS))}; got {self.method!r}")
 

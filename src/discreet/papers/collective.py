@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ..arguments import check_whole
 from ..errors import InputError
 from ..learn.consistency import estimated_total
 from ..learn.fields.learner import Array, FieldLearner
@@ -148,15 +149,12 @@ class CollectiveField(FieldLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.solver not in ("dual", "nlbp"):
-            raise InputError(f"solver must be 'dual' or 'nlbp', got {self.solver!r}")
-        if type(self.iterations) is not int or self.iterations < 1:
-            raise InputError(f"iterations must be a whole number of at least 1, got {self.iterations!r}")
-        if self.damping is not None and not (isinstance(self.damping, int | float) and 0 < self.damping <= 1):
+        check_whole(1, iterations=self.iterations)
+        if self.damping is not None and not 0 < self.damping <= 1:
             raise InputError(f"damping lies in (0, 1], or is None to decrease by itself; got {self.damping!r}")
         if self.solver == "dual" and self.damping != DAMPING:
             raise InputError(f"damping={self.damping!r} is for solver='nlbp'; the dual has nothing to damp")
-        if not isinstance(self.tolerance, int | float) or not self.tolerance >= 0:
+        if not self.tolerance >= 0:
             raise InputError(f"tolerance is a number of at least 0, got {self.tolerance!r}")
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:

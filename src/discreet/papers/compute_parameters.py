@@ -19,16 +19,21 @@ same noise would give 2ε (one cell loses a record and another gains one): the c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ..count_table import CountTable
 from ..domain import Domain
 from ..errors import InputError, counted
+from ..learn.checks import as_measurements
 from ..learn.networks.families import Array, Families
-from ..measurement import Measurement
+from ..learn.networks.given import GivenGraph
+from ..measurement import Measurement, Measurements
+from ..models.bayesian import BayesianNetwork
 from ..privacy.budget import Amount, Budget
 from ..privacy.calibration import NoiseChoice
 from ..privacy.query import Marginals
@@ -129,3 +134,31 @@ def mutual_consistency(domain: Domain, tables: Sequence[CountTable], weights: Se
         for i, margin in zip(holders, margins, strict=True):
             out[i] = out[i].plus_evenly(CountTable(shared, mean - margin))  # eq. 18
     return out
+
+
+@dataclass(frozen=True)
+class PublishedNetwork(GivenGraph):
+    """What the learners of the paper share.
+
+    ``noise="auto"`` is Laplace noise for a pure budget, as in the paper, and whichever is smaller otherwise.
+    ``least_records`` on top of every noisy cell keep probabilities above zero; the paper's own text means 0.
+    """
+
+    noise: NoiseChoice = "auto"
+    least_records: float = LEAST_RECORDS
+
+    method: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.least_records < math.inf:
+            raise InputError(f"least_records is a number of records of at least 0, got {self.least_records!r}")
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
+        """From the tables of :meth:`measure`, in their order; post-processing only."""
+        measured = as_measurements(measurements)
+        families = self.families(domain or measured.domain)
+        nodes = node_tables(families, measured)
+        tables = parameters(families, nodes, self.least_records)
+        facts = {"shares": measured.found["shares"]} if "shares" in measured.found else {}
+        return families.network(tables, families.card(measured, self.method, records_of(nodes), **facts))

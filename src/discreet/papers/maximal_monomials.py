@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ..arguments import check_whole
 from ..domain import Clique, Domain
 from ..errors import InputError
 from ..learn.cards import card_of
@@ -28,10 +29,10 @@ from ..learn.counting import counted_first, records_in
 from ..learn.learner import Learner
 from ..learn.procedure import Found, Procedure, Step, Whole
 from ..learn.query_release import AnswersLearner, GaussianAnswers, MultiplicativeWeights, Parities, PerturbedLeader
-from ..learn.regressions.descent import NOTE, check_steps
+from ..learn.regressions.descent import NOTE
 from ..learn.regressions.frank_wolfe import State, Variant
 from ..learn.regressions.spins import DEFAULT_WIDTH, features_of, regression_coefficients, spin_descent
-from ..learn.spins.coefficients import Coefficients, check_bounds, check_order, order_in
+from ..learn.spins.coefficients import Coefficients, check_bounds, order_in
 from ..learn.steps import in_block
 from ..measurement import Measurement, Measurements
 from ..models.binary import BinaryMRF
@@ -87,9 +88,10 @@ class MaximalMonomials(Learner[BinaryMRF]):
     refits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_order(self.order)
+        super().__post_init__()
+        check_whole(1, order=self.order)
+        check_whole(1, or_none=True, steps=self.steps)
         check_bounds(self.width, self.min_weight)
-        check_steps(self.variant, self.steps)
         if self.release not in RELEASES:
             raise InputError(f"release must be one of {', '.join(map(repr, RELEASES))}, got {self.release!r}")
         if self.random_state != 0 and self.release != "perturbed_leader":

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arguments import check_positive
 from ..learn.consistency import estimated_total, pooled
-from ..learn.fields.learner import Array, FieldLearner, on_cliques, positive
+from ..learn.fields.learner import Array, FieldLearner, on_cliques
 from ..learn.fields.likelihood import Field
 from ..learn.projection import project_table
 from ..measurement import Measurements
@@ -38,8 +39,7 @@ class NaiveField(FieldLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.penalty is not None:
-            positive("penalty", self.penalty)  # without one there may be no fit
+        check_positive(or_none=True, penalty=self.penalty)  # without one there may be no fit
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         total = estimated_total(measurements)

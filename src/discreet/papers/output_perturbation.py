@@ -23,11 +23,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arguments import check_positive
 from ..domain import Clique, Domain
 from ..errors import InputError
 from ..learn.cards import card_of
-from ..learn.checks import as_measurements, check_noise
-from ..learn.fields.learner import Array, as_cliques, covering, maximal, positive
+from ..learn.checks import as_measurements
+from ..learn.fields.learner import Array, as_cliques, covering, maximal
 from ..learn.fields.likelihood import Field
 from ..learn.learner import Learner
 from ..learn.procedure import Procedure, Whole
@@ -107,8 +108,8 @@ class OutputPerturbation(Learner[MarkovRandomField]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cliques", as_cliques(self.cliques))
-        positive("strength", self.strength)
-        check_noise(self.noise)
+        super().__post_init__()
+        check_positive(strength=self.strength)
 
     def query(self, domain: Domain) -> PenalisedFit:
         return PenalisedFit(domain, self.cliques, self.strength)

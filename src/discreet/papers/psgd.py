@@ -14,11 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arguments import check_positive, check_whole
 from ..domain import Domain
 from ..errors import InputError
 from ..learn.cards import card_of
 from ..learn.checks import as_measurements
-from ..learn.fields.learner import Array, as_cliques, covering, maximal, positive
+from ..learn.fields.learner import Array, as_cliques, covering, maximal
 from ..learn.fields.likelihood import Field
 from ..learn.learner import Learner
 from ..learn.planned import PlannedTable
@@ -105,7 +106,7 @@ class PrivateDescent(Learner[MarkovRandomField]):
     cliques: Iterable[Iterable[str]]
     approximate_size: float
     rounds: int = 100
-    rate: float = 0.1
+    rate: float | str | Fraction = 0.1
     clip: float | None = None
     learning_rate: float = 5.0
     penalty: float = 1e-3
@@ -113,15 +114,11 @@ class PrivateDescent(Learner[MarkovRandomField]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cliques", as_cliques(self.cliques))
-        for name in ("approximate_size", "learning_rate"):
-            positive(name, getattr(self, name))
+        super().__post_init__()
+        check_positive(approximate_size=self.approximate_size, learning_rate=self.learning_rate)
         as_probability(self.rate)
-        if type(self.rounds) is not int or self.rounds < 1:
-            raise InputError(f"rounds must be a whole number of at least 1, got {self.rounds}")
-        if self.clip is not None:
-            positive("clip", self.clip)
-        if self.penalty != 0:
-            positive("penalty", self.penalty)
+        check_whole(1, rounds=self.rounds)
+        check_positive(or_none=True, clip=self.clip, penalty=self.penalty or None)
 
     def prepare(self, whole: Whole) -> Procedure:
         """One step, all rounds. Shown is the noise of the mean of all rounds, in records, as that is what moves θ: the

@@ -28,34 +28,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..domain import Domain
 from ..errors import InputError
 from ..factor import Factor
 from ..inference.elimination import eliminate
-from ..learn.checks import (
-    TooLarge,
-    as_measurements,
-    check_least_records,
-    check_limits,
-    check_noise,
-)
-from ..learn.graph_input import Graph, materialised
-from ..learn.learner import Learner
-from ..learn.networks.families import LARGEST_FAMILY, Array, Families
+from ..learn.networks.families import Array, Families
 from ..learn.planned import measuring
 from ..learn.procedure import Found, Procedure, Step, Whole
 from ..measurement import Measurement, Measurements
 from ..models.bayesian import BayesianNetwork
-from ..privacy.budget import Amount, Budget, exact
-from ..privacy.calibration import NoiseChoice, amplified
+from ..privacy.budget import Amount, exact
+from ..privacy.calibration import amplified
 from ..privacy.requests import Asking
-from .compute_parameters import LEAST_RECORDS, NodeTables, node_requests, node_tables, parameters, records_of
-
-METHOD = "two_stage"
+from .compute_parameters import NodeTables, PublishedNetwork, node_requests, node_tables, parameters
 
 
 @dataclass(frozen=True)
-class TwoStageNetwork(Learner[BayesianNetwork]):
+class TwoStageNetwork(PublishedNetwork):
     """Learn a Bayesian network with the data-dependent budgets of [CRJ20].
 
     Parameters
@@ -64,41 +52,28 @@ class TwoStageNetwork(Learner[BayesianNetwork]):
         β, the rate of the Poisson sample of stage I.
     first_stage:
         ε^I as a part of the whole budget ε^B.
-    least_records:
-        On top of every noisy cell of stage II, so that no probability is zero; the paper's own text means 0.
-    noise, largest, too_large:
-        As for :class:`UniformNetwork`.
+    The others are those of :class:`PublishedNetwork`; ``least_records`` are for stage II.
     """
 
-    graph: Graph
-    noise: NoiseChoice = "auto"
     rate: Amount = 0.1
     first_stage: Amount = 0.1
-    least_records: float = LEAST_RECORDS
-    largest: int = LARGEST_FAMILY
-    too_large: TooLarge = "refuse"
 
+    method: ClassVar[str] = "two_stage"
     passes: ClassVar[int] = 60
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "graph", materialised(self.graph))
+        super().__post_init__()
         if not 0 < exact(self.first_stage, "first_stage") < 1:
             raise InputError(f"first_stage must lie strictly between 0 and 1, got {self.first_stage}")
         if not 0 < exact(self.rate, "rate") <= 1:
             raise InputError(f"rate must lie in (0, 1], got {self.rate}")
-        check_noise(self.noise)
-        check_limits(self.largest, self.too_large)
-        check_least_records(self.least_records)
-
-    def families(self, domain: Domain) -> Families:
-        return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
     def prepare(self, whole: Whole) -> Procedure:
         """Stage I on a random sample, then stage II, whose shares follow from it: they are shown as ranges, and errors
         at equal shares. Noise intervals from the tables of stage II take its shares as they are."""
         families = self.families(whole.domain)
-        first, second = self._stages(whole.budget)
         rate, part = exact(self.rate, "rate"), exact(self.first_stage, "first_stage")
+        first, second = whole.budget.split([part, 1 - part])
         equal: list[Amount] = [1] * len(whole.domain)
 
         def stage_one(released: Measurements) -> Asking[Found]:
@@ -119,24 +94,7 @@ class TwoStageNetwork(Learner[BayesianNetwork]):
         shown = [whole.measure(n, r, why=why) for n, r in node_requests(families, second, equal, self.noise)]
         rows = [replace(row, share_range=(0.0, float(1 - part) / 2)) for step in shown for row in step.rows]
         tables = Step("stage II", second, tuple(rows), stage_two)
-        return Procedure(METHOD, whole, (sample, tables), families.notes()).with_cautions()
-
-    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
-        """From the tables of :meth:`measure`, in their order; post-processing only."""
-        measured = as_measurements(measurements)
-        families = self.families(domain or measured.domain)
-        nodes = node_tables(families, measured)
-        tables = parameters(families, nodes, self.least_records)
-        facts = {"shares": measured.found["shares"]} if "shares" in measured.found else {}
-        return families.network(tables, families.card(measured, METHOD, records_of(nodes), **facts))
-
-    def _stages(self, budget: Budget) -> tuple[Budget, Budget]:
-        part = exact(self.first_stage, "first_stage")
-        scaled = getattr(budget, "scaled", None)
-        if scaled is not None:
-            return scaled(part), scaled(1 - part)
-        first, second = budget.split([part, 1 - part])  # an (ε, δ) budget is divided in zCDP, without amplification
-        return first, second
+        return Procedure(self.method, whole, (sample, tables), families.notes()).with_cautions()
 
 
 def budget_weights(families: Families, tables: Mapping[str, NodeTables]) -> dict[str, float]:

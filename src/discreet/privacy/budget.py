@@ -13,7 +13,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Self
@@ -60,8 +60,8 @@ class Budget(ABC):
     @abstractmethod
     def __le__(self, other: object) -> bool: ...
 
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]: ...
+    def to_dict(self) -> dict[str, Any]:
+        return {"notion": self.notion, **{f.name: str(getattr(self, f.name)) for f in fields(self)}}  # type: ignore[arg-type]
 
     def __ge__(self, other: object) -> bool:
         return isinstance(other, Budget) and other <= self
@@ -105,9 +105,6 @@ class PureDP(Budget):
     def __str__(self) -> str:
         return f"ε = {float(self.epsilon):.6g} (pure DP)"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"notion": self.notion, "epsilon": str(self.epsilon)}
-
 
 @dataclass(frozen=True, init=False)
 class ZCDP(Budget):
@@ -142,9 +139,6 @@ class ZCDP(Budget):
 
     def __str__(self) -> str:
         return f"ρ = {float(self.rho):.6g} (zCDP)"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"notion": self.notion, "rho": str(self.rho)}
 
 
 @dataclass(frozen=True, init=False)
@@ -186,9 +180,6 @@ class ApproxDP(Budget):
     def __str__(self) -> str:
         return f"ε = {float(self.epsilon):.6g}, δ = {float(self.delta):.3g} (approximate DP)"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"notion": self.notion, "epsilon": str(self.epsilon), "delta": str(self.delta)}
-
 
 @dataclass(frozen=True, init=False)
 class GaussianDP(Budget):
@@ -211,9 +202,6 @@ class GaussianDP(Budget):
 
     def __str__(self) -> str:
         return f"μ² = {float(self.mu_squared):.6g} (Gaussian DP)"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"notion": self.notion, "mu_squared": str(self.mu_squared)}
 
 
 def part_of(share: Budget, whole: Budget) -> Fraction:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from ..arguments import require_domain, require_groups
@@ -25,6 +26,7 @@ from ..errors import InputError
 from ..tables.base import IntArray
 from .unit import PrivacyUnit, Relation, Sensitivity
 
+MOST = 2**60  # of public numbers that sums are compared with
 LARGEST_TERM = 2**31  # per record, in grid units: sums of up to 2³² records cannot overflow 64 bits
 Grid = Fraction | int
 Noun = tuple[str, str]
@@ -288,7 +290,26 @@ class GroupedScore(Score):
         return Fraction(len(self.groups)), Fraction(len(self.groups))
 
 
-class LargestSum(Score):
+class SumScore(Score):
+    """Scores each of which is a sum of the query, up to its sign and public numbers: by the triangle inequality a unit
+    moves none of them further than it moves a sum, which is the query's L∞ sensitivity."""
+
+    def linf(self, unit: PrivacyUnit) -> int:
+        return max(s.linf for s in self.query.sensitivity(unit))
+
+
+def whole_counts(values: npt.ArrayLike, shape: tuple[int, ...], what: str) -> IntArray:
+    """Public numbers that sums are compared with, rounded. Large ones are refused: beyond 64 bits a score would wrap
+    around, and one record could move it by far more than we say."""
+    rounded = np.rint(np.asarray(values, dtype=np.float64))
+    if rounded.shape != shape:
+        raise InputError(f"{what} must have shape {shape}, got {rounded.shape}")
+    if not np.abs(rounded).sum() < MOST:
+        raise InputError(f"{what} must hold finite counts, 2⁶⁰ in all at most")
+    return rounded.astype(np.int64)
+
+
+class LargestSum(SumScore):
     """Select the largest of a query's sums (over all its parts, which must share one grid)."""
 
     noun = ("choice of the largest sum", "choices of the largest sum")
@@ -304,39 +325,3 @@ class LargestSum(Score):
 
     def scores(self, sums: Sequence[IntArray]) -> IntArray:
         return np.concatenate([s.reshape(-1) for s in sums])
-
-    def linf(self, unit: PrivacyUnit) -> int:
-        return max(s.linf for s in self.query.sensitivity(unit))
-
-
-class WorstTable(Score):
-    """Select the table that a public approximation fits worst: ‖counts − approximation‖₁, a score for each clique.
-
-    By the triangle inequality the score moves by at most the table's own L1 sensitivity: 1 under add-remove, 2 under
-    replace-one (times the rows of a person). Approximations are rounded to whole counts.
-    """
-
-    noun = ("choice of a table", "choices of a table")
-
-    def __init__(self, marginals: Marginals, approximation: Sequence[NDArray[Any]]) -> None:
-        self.query = marginals
-        if len(approximation) != len(marginals.parts):
-            raise InputError(f"{len(marginals.parts)} tables need as many approximations, got {len(approximation)}")
-        rounded = [np.rint(np.asarray(a, dtype=np.float64)) for a in approximation]
-        for part, a in zip(marginals.parts, rounded, strict=True):
-            if a.shape != part.shape:
-                raise InputError(f"the approximation of {part.label} must have shape {part.shape}, got {a.shape}")
-            # Beyond 64 bits the score would wrap around, and one record could move it by far more than we say.
-            if not np.abs(a).sum() < 2**60:
-                raise InputError(f"the approximation of {part.label} must hold finite counts, 2⁶⁰ in all at most")
-        self._approximation = [a.astype(np.int64) for a in rounded]
-
-    @property
-    def candidates(self) -> tuple[str, ...]:
-        return tuple(p.label for p in self.query.parts)
-
-    def scores(self, sums: Sequence[IntArray]) -> IntArray:
-        return np.array([np.abs(s - a).sum() for s, a in zip(sums, self._approximation, strict=True)], dtype=np.int64)
-
-    def linf(self, unit: PrivacyUnit) -> int:
-        return max(s.l1 for s in self.query.sensitivity(unit))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from ..arguments import check_whole
 from ..errors import InputError, counted
 
 Relation = Literal["add-remove", "replace-one"]
@@ -59,8 +60,7 @@ class PrivacyUnit:
     def __post_init__(self) -> None:
         if self.relation not in RELATIONS:
             raise InputError(f"relation must be one of {', '.join(map(repr, RELATIONS))}; got {self.relation!r}")
-        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
-            raise InputError(f"max_rows must be a whole number of at least 1, got {self.max_rows!r}")
+        check_whole(1, max_rows=self.max_rows)
         if self.column is None and self.max_rows != 1:
             raise InputError(
                 f"max_rows={self.max_rows} needs a unit column that says whose row it is; give PrivacyUnit(column=…)"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ from ..io.archive import Sign
 from ..io.limits import DEFAULT_LIMITS, Limits
 from ..io.native import save_model
 from ..io.reading import shown
+from ..learn.certifying import FOUND
 from ..measurement import Measurements
 from ..models.base import Model
 from ..models.records import RandomState
 from ..spec import Learned, Spec, plain
+from .certificate import Certificate
 from .uncertainty import NoiseIntervals, noise_intervals
 
 DRAWS = 40
@@ -86,6 +89,22 @@ class Release:
             )
         return card
 
+    @cached_property
+    def certificate(self) -> Certificate | None:
+        """How far the model is from the records, where that was paid for: ``print(release.certificate)``."""
+        facts = (self.model.card or {}).get(FOUND)
+        return None if facts is None else Certificate.from_dict(facts)
+
+    def certified(self, released: Measurements) -> Release:
+        """The same release with a certificate that was bought for it:
+        ``release.certified(certify_later(release.model, unit, budget).run(curator))``."""
+        facts = released.found.get(FOUND)
+        if not isinstance(facts, Mapping):
+            raise InputError("these are not the answers of a certificate of fit; see discreet.learn.certifying")
+        paid = {key: value for key, value in released.release.items() if key != "found"}
+        card = {**self.card, FOUND: {**facts, "paid": paid}}
+        return replace(self, model=self.model.with_card(card))
+
     # -- post-processing -------------------------------------------------------------------------------------------
 
     def refit(self, measurements: Measurements | None = None) -> Model:
@@ -132,7 +151,8 @@ class Release:
     @property
     def graph_was_found(self) -> bool:
         """Whether the graph was found privately: intervals then take it as it is."""
-        return self.spec is not None and self.spec.learner().finds_graph
+        found = {} if self.measurements is None else self.measurements.found
+        return (self.spec is not None and self.spec.learner().finds_graph) or "cliques" in found or "parents" in found
 
     @property
     def has_intervals(self) -> bool:
@@ -196,9 +216,6 @@ def _opened(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
         if key not in _KEYS:
             raise FileFormatError(f"its release part has the unknown key {key[:60]!r}")
     out: dict[str, Any] = {}
-    said = next((header[key] for key in ("spec", *_EARLIER) if header.get(key) is not None), None)
-    if said is not None:
-        out["spec"] = Spec.from_dict(said)
     for key in ("run", "stated"):
         if not isinstance(header.get(key), dict | None):
             raise FileFormatError(f"its {key} is not a table")
@@ -210,4 +227,18 @@ def _opened(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
         out["measurements"] = Measurements.from_archive(measured, arrays)
     elif arrays:
         raise FileFormatError("it holds arrays that nothing describes")
+    said = next((header[key] for key in ("spec", *_EARLIER) if header.get(key) is not None), None)
+    if said is not None:
+        out["spec"] = Spec.from_dict(_as_given(said, out.get("measurements")))
     return out
+
+
+def _as_given(said: Any, measured: Measurements | None) -> Any:
+    """A method of earlier versions is gone, ``field, searched``: to its noisy tables, the cliques that it found are
+    cliques that are given, and its model is that of ``noise_aware``."""
+    gone = isinstance(said, dict) and (said.get("family"), said.get("method")) == ("field", "searched")
+    if not gone or measured is None or not isinstance(said.get("options"), dict):
+        return said
+    kept = {k: v for k, v in said["options"].items() if k == "noise"}
+    cliques = [list(c) for c in measured.cliques if c]
+    return {"family": "field", "method": "noise_aware", "options": {"cliques": cliques, **kept}}

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from .. import language
-from ..arguments import shortened
+from ..arguments import check_whole, shortened
 from ..errors import DiscreetError, EvidenceError, InputError
 from ..frames import frame_of, free_name
 from ..learn.consistency import consistent, estimated_total
@@ -247,8 +247,7 @@ def noise_intervals(
     """
     if not 0 < level < 1:
         raise InputError(f"level must lie strictly between 0 and 1, got {level}")
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2:
-        raise InputError(f"draws must be a whole number of at least 2, got {draws!r}")
+    check_whole(2, draws=draws)
     if not callable(refit) or not isinstance(measurements, Measurements):
         raise InputError(
             "give the estimator, the measurements and the model: noise_intervals(learner.estimate, …, model)"

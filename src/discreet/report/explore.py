@@ -81,6 +81,7 @@ class Explorer:
                 script=resource("explore.js"),
                 guarantee=words.guarantee(card) if is_release and card is not None else [],
                 caution=(card or {}).get("caution", ""),
+                how_near=words.certificate_lines(card or {}),
                 graph=graph_svg(self.model, strength),
                 columns=[{"name": a.name, "labels": list(a.labels)} for a in self.model.domain.attributes],
                 example=example_question(self.model),

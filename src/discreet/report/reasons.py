@@ -43,6 +43,8 @@ def reasons(card: Mapping[str, Any], measurements: Measurements | None) -> list[
     said = _distances(measurements.found.get("chosen_by"))
     out = []
     for step, m, part in paid_tables(card, measurements):
+        if not m.clique:  # the number of records
+            continue
         here = bool(said) and said[0][0] == m.clique
         distance = said.pop(0)[1] if here else None
         error = m.counts.size * mean_absolute(m.noise) * float(m.grid)

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import InputError, counted
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ..privacy.unit import PrivacyUnit
+from ..release.certificate import Certificate
 
 USUAL_DELTA = "1e-6"
 WEAK_EPSILON = 10
@@ -44,7 +45,8 @@ def _how(origin: object) -> str:
 def guarantee(card: Mapping[str, Any], what: str = "Nothing on this page") -> list[str]:
     """Sentences for somebody who has never heard of differential privacy; ``what`` they speak of comes first."""
     budget, unit = Budget.from_dict(dict(card["budget"])), PrivacyUnit.from_dict(dict(card["unit"]))
-    return [promise(budget, unit, what), *clipping(unit), *([weak] if (weak := weak_protection(budget)) else [])]
+    warning = [weak] if (weak := weak_protection(budget)) else []
+    return [promise(budget, unit, what), *clipping(unit), *bought_beside(card), *warning]
 
 
 def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
@@ -122,15 +124,37 @@ def public_facts(card: Mapping[str, Any]) -> list[str]:
 
 
 def how_good(card: Mapping[str, Any]) -> list[str]:
-    """What is known for free about how good the model is: in one sentence, or none.
+    """What is known about how good the model is: for free, and by its certificate where one was paid for."""
+    return [*_misfit(card), *certificate_lines(card)]
 
-    ``misfit`` is the distance of the model from its own noisy sums in units of what noise and chance leave
-    (:mod:`discreet.learn.self_check`); where that is too much the card has a ``caution``.
-    """
+
+def certificate_lines(card: Mapping[str, Any]) -> list[str]:
+    """The certificate of fit in words; nothing where none was paid for."""
+    facts = card.get("certificate")
+    if facts is None:
+        return []
+    return Certificate.from_dict(facts).lines()
+
+
+def bought_beside(card: Mapping[str, Any]) -> list[str]:
+    """What a certificate has cost that was bought after the model."""
+    facts = card.get("certificate")
+    paid = None if facts is None else Certificate.from_dict(facts).paid
+    if paid is None:
+        return []
+    own = Budget.from_dict(dict(paid["budget"]))
+    return [f"The certificate of fit was bought after the model, for {own}: that comes on top of what the model cost."]
+
+
+def _misfit(card: Mapping[str, Any]) -> list[str]:
+    """What is known for free, in one sentence or none: ``misfit`` is the distance of the model from its own noisy sums
+    in units of what noise and chance leave (:mod:`discreet.learn.self_check`); where that is too much the card has a
+    ``caution``."""
     if caution := card.get("caution"):
         return [f"Beware: {caution}."]
     if unchecked := card.get("unchecked"):
-        return [f"How well the model fits the records is not known: {unchecked}."]
+        certified = "certificate" in card  # then it is known, and was paid for
+        return [] if certified else [f"How well the model fits the records is not known: {unchecked}."]
     misfit = card.get("misfit")
     if not isinstance(misfit, int | float):
         return []

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..domain import Clique, Domain
 from ..encoding import Codes, code_type
 from . import counting
 from .base import IntArray, RowQuery, Table
+from .products import Products, worth_a_product
 
 
 class Job(Protocol):
@@ -37,14 +39,26 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class Counting:
-    """Contingency tables of many cliques, counted in groups."""
+    """Contingency tables of many cliques, counted in groups; where there are very many pairs, these by a product."""
 
     domain: Domain
     cliques: tuple[Clique, ...]
 
-    @property
+    @cached_property
+    def products(self) -> Products | None:
+        """What counts the pairs, if there are so many that it is worthwhile."""
+        pairs = [c for c in self.cliques if len(c) == 2]
+        if not worth_a_product(self.domain, pairs):
+            return None
+        return Products(self.domain, self.domain.clique({n for c in pairs for n in c}))
+
+    @cached_property
     def groups(self) -> tuple[tuple[Clique, tuple[int, ...]], ...]:
-        return counting.plan_groups(self.domain, self.cliques)
+        if self.products is None:
+            return counting.plan_groups(self.domain, self.cliques)
+        others = tuple(i for i, c in enumerate(self.cliques) if len(c) != 2)
+        planned = counting.plan_groups(self.domain, tuple(self.cliques[i] for i in others))
+        return tuple((group, tuple(others[k] for k in positions)) for group, positions in planned)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -52,13 +66,20 @@ class Counting:
         return named or self.domain.names[:1]  # the number of rows is the length of any column
 
     def zero(self) -> list[IntArray]:
-        return counting.zero_groups(self.domain, self.groups)
+        product = [] if self.products is None else [self.products.zero()]
+        return counting.zero_groups(self.domain, self.groups) + product
 
     def sum_batch(self, batch: Mapping[str, Codes]) -> list[IntArray]:
-        return [counting.count_group(self.domain, group, batch) for group, _ in self.groups]
+        product = [] if self.products is None else [self.products.count(batch)]
+        return [counting.count_group(self.domain, group, batch) for group, _ in self.groups] + product
 
     def finish(self, totals: Sequence[IntArray]) -> tuple[IntArray, ...]:
         tables: dict[int, IntArray] = {}
+        if self.products is not None:
+            *totals, product = totals
+            pairs = [i for i, c in enumerate(self.cliques) if len(c) == 2]
+            found = self.products.tables(product, [self.cliques[i] for i in pairs])
+            tables |= dict(zip(pairs, found, strict=True))
         for (group, positions), total in zip(self.groups, totals, strict=True):
             for i in positions:
                 tables[i] = counting.sum_out(self.domain, group, total, self.cliques[i])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import check_whole
 from ..domain import Attribute, Domain
 from ..encoding import as_list, code_type, columns_of, encode_column
 from ..errors import InputError
@@ -83,8 +84,7 @@ def steps(
             "states is an Attribute, such as Attribute.categorical('room', ['hall', 'desk']); "
             f"got {type(states).__name__}"
         )
-    if isinstance(largest, bool) or not isinstance(largest, int) or largest < 1:
-        raise InputError(f"largest must be a whole number of at least 1, got {largest!r}")
+    check_whole(1, largest=largest)
     own = state or states.name
     columns = columns_of(rows, [own, person, time, *([sequence] if sequence else [])])
     codes = encode_column(columns[own], replace(states, name=own)).astype(np.int64)

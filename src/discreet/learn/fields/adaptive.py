@@ -7,7 +7,7 @@
 4. The distances of all pairs from the model so far: what independence hid shows now.
 5. The tables that are worth their noise, pairs and single columns, as long as exact inference stays small
    (:mod:`.growth`).
-6. The distances of columns, pairs and triples inside the cliques of the junction tree, which cost inference nothing.
+6. The distances of pairs and triples inside the cliques of the junction tree, which cost inference nothing.
 7. The tables that are worth their noise, again or for the first time.
 
 After each round all tables are fitted together (:mod:`.mirror`). Every decision is made from released numbers and
@@ -25,16 +25,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...arguments import check_whole
 from ...domain import Clique, Domain
-from ...errors import InputError
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
-from ...privacy.budget import ApproxDP, Budget, PureDP
+from ...privacy.budget import ApproxDP, Budget, GaussianDP, PureDP
 from ..cards import card_of
 from ..checks import as_measurements
 from ..consistency import estimated_total
 from ..learner import Learner
 from ..procedure import Procedure, Step, Whole
+from . import rounds
 from .distance_rounds import DistanceRounds
 from .growth import Prices
 from .purpose import Purpose, Workload, check_workload
@@ -62,6 +63,8 @@ class AdaptiveField(Learner[MarkovRandomField]):
     """
 
     finds_graph: ClassVar[bool] = True
+    certified: ClassVar[float] = 0.03
+    as_one_gaussian: ClassVar[bool] = True
 
     most_cells: int = 100_000
     triples: bool = True
@@ -69,10 +72,8 @@ class AdaptiveField(Learner[MarkovRandomField]):
     target: str | None = None
 
     def __post_init__(self) -> None:
-        if type(self.most_cells) is not int or self.most_cells < 1:
-            raise InputError(f"most_cells is a number of cells of at least 1, got {self.most_cells!r}")
-        if not isinstance(self.triples, bool):
-            raise InputError(f"triples must be True or False, got {self.triples!r}")
+        super().__post_init__()
+        check_whole(1, most_cells=self.most_cells)
         check_workload(self.workload)
 
     def prepare(self, whole: Whole) -> Procedure:
@@ -80,24 +81,29 @@ class AdaptiveField(Learner[MarkovRandomField]):
         domain, budget = whole.domain, whole.budget
         purpose = Purpose(domain, self.workload, self.target)
         within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
+        share: Budget = within or budget
         steps: tuple[Step, ...]
         if len(domain) == 1:
-            share: Budget = within or budget
             prices = Prices(domain, whole.unit, share, purpose)
             steps = (whole.measure("table of the column", prices.request([domain.names])),)
         elif isinstance(budget, PureDP):
             steps = SelectionRounds(whole, budget, self.most_cells, purpose).steps()
         else:
-            steps = DistanceRounds(whole, within or budget, self.most_cells, purpose, self.triples).steps()
+            steps = DistanceRounds(whole, share, self.most_cells, purpose, self.triples).steps()
         notes = (
             f"Tables are added while the junction tree keeps within {self.most_cells:,} cells; what is asked follows "
             "from what was released before.",
             *([purpose.note] if purpose.note else []),
         )
-        return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if within else "composed")
+        all_gaussian = isinstance(share, GaussianDP)
+        return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if all_gaussian else "composed")
 
     def wanted(self, domain: Domain) -> dict[Clique, float]:
         return Purpose(domain, self.workload, self.target).sets
+
+    def most_work(self, domain: Domain) -> tuple[int, float]:
+        """As if the junction tree became as large as it may."""
+        return rounds.most_work(domain, self.most_cells)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from all tables; post-processing only."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
+
+import numpy as np
 
 from ...domain import Clique
 from ...errors import counted
@@ -12,42 +15,61 @@ from ...measurement import Measurements
 from ...privacy.budget import Budget
 from ...privacy.queries.distances import Distances
 from ...privacy.requests import Asking, Measure
+from ..consistency import pooled, reconciled
 from ..procedure import Found, Step, Whole
-from .growth import batch, spanning_tree
+from .growth import batch, believed, spanning_tree
 from .purpose import Purpose
 from .rounds import MOST_CANDIDATES, Rounds, because
 from .tree import Tree
 
-SHARES = (8, 2, 18, 2, 43, 2, 25)
-"""Percent of the budget for each of the seven steps. Set on the sets that :mod:`.mirror` names."""
+SHARES = (8, 2, 18, 3, 57, 2, 10)
+"""Percent of the budget for each of the seven steps. Set at ε = 1 on eight of the sets that :mod:`.mirror` names and on
+simulated answers to 16 questions: one large batch has less noise than two, and the last is for triples that matter."""
+KEPT = 8
+"""Where there are too many pairs to look at closely: how many of them, for each column, are looked at again."""
+STANDS_OUT = 2.5
+"""There, a distance counts if it is so many deviations of its noise: one in 160 of those that are noise alone."""
 
 
 class DistanceRounds(Rounds):
-    """The seven steps of :mod:`.adaptive`."""
+    """The seven steps of :mod:`.adaptive`, and one more where there are many columns.
+
+    m distances at once have noise in proportion to √m. From 79 columns on, all pairs together would be noisier than
+    what is looked for; so a first step *narrows*: it asks for the distances of all pairs, and only the largest are
+    asked for again, with little noise. Its share is 2 parts in 100 for ``MOST_CANDIDATES`` pairs, and grows with the
+    cube root of their number: errors in proportion to √(m/share) add up to least if a share is ∝ m^⅓.
+    """
 
     def __init__(self, whole: Whole, share: Budget, most_cells: int, purpose: Purpose, triples: bool) -> None:
-        super().__init__(whole, share.split(SHARES), most_cells, purpose)
+        super().__init__(whole, (), most_cells, purpose)
+        self.narrows = len(self.pairs) > MOST_CANDIDATES
+        more = [round(100 * SHARES[1] * (len(self.pairs) / MOST_CANDIDATES) ** (1 / 3))] if self.narrows else []
+        self.shares = share.split([*(100 * s for s in SHARES), *more])
+        self.closely = min(
+            len(self.pairs), KEPT * len(self.domain) if self.narrows else MOST_CANDIDATES, MOST_CANDIDATES
+        )
         self.triples = triples
         self.larger = purpose.larger(most_cells, min(len(self.pairs), MOST_CANDIDATES // 2)) if triples else []
 
     def steps(self) -> tuple[Step, ...]:
-        count = f"{min(len(self.pairs), MOST_CANDIDATES):,} pairs"
-        room = MOST_CANDIDATES - len(self.columns) - len(self.larger)
-        again = f"{min(len(self.pairs), max(room, 0)):,} pairs"
-        also = f", {again} and {counted(len(self.larger), 'larger table')}" if self.larger else f" and {again}"
+        count = f"{self.closely:,} pairs"
+        again = f"{min(self.closely, MOST_CANDIDATES - len(self.larger)):,} pairs"
+        also = f" and {counted(len(self.larger), 'larger table')}" if self.larger else ""
         names = [
             "tables of single columns",
             f"distances of {count} from independent columns",
             "tables of a spanning tree",
-            f"distances of columns{also} from the model so far",
+            f"distances of {again}{also} from the model so far",
             "tables of what the model misses",
             "distances inside the cliques of the model",
             "tables inside the cliques of the model",
         ]
         whole, shares = self.whole, self.shares
         gaussian = "gaussian"
+        narrowing = f"distances of {len(self.pairs):,} pairs from independent columns, to find the largest"
         return (
             whole.measure(names[0], self.prices(0).request(self.columns)),
+            *([whole.later(narrowing, shares[7], self._narrow, gaussian, kept=False)] if self.narrows else []),
             whole.later(names[1], shares[1], self._first_distances, gaussian, kept=False),
             whole.later(names[2], shares[2], self._tree, gaussian),
             whole.later(names[3], shares[3], self._second_distances, gaussian, kept=False),
@@ -56,29 +78,33 @@ class DistanceRounds(Rounds):
             whole.later(names[6], shares[6], self._inside, gaussian),
         )
 
+    def _narrow(self, released: Measurements) -> Asking[Found]:
+        query = Distances(self.domain, self.pairs, self.expected(released, self.pairs))
+        (noisy,) = yield Measure(self.shares[7], query, "gaussian")
+        largest = np.argsort(-noisy.counts, kind="stable")[: self.closely]
+        return {"narrowed": [list(self.pairs[i]) for i in np.sort(largest)]}
+
     def _first_distances(self, released: Measurements) -> Asking[Found]:
-        asked = self.fewest(self.pairs)
+        asked = [tuple(c) for c in released.found["narrowed"]] if self.narrows else self.fewest(self.pairs)
         return (yield from self._distances(released, asked, self.shares[1], "pairs"))
 
     def _tree(self, released: Measurements) -> Asking[Found]:
         prices = self.prices(2)
-        distances = _said(released, "pairs")
-        chosen = spanning_tree(prices, distances) or self.columns
+        chosen = spanning_tree(prices, self._believed(released, "pairs")) or self.columns
         yield prices.request(chosen)
-        return because(released, chosen, distances)
+        return because(released, chosen, _said(released, "pairs"))
 
     def _second_distances(self, released: Measurements) -> Asking[Found]:
         first = _said(released, "pairs")
-        sure = [*self.columns, *self.larger][:MOST_CANDIDATES]
-        most = sorted(first, key=lambda c: (-first[c], c))[: MOST_CANDIDATES - len(sure)]
-        return (yield from self._distances(released, [*sure, *sorted(most)], self.shares[3], "missed"))
+        most = sorted(first, key=lambda c: (-first[c], c))[: MOST_CANDIDATES - len(self.larger)]
+        return (yield from self._distances(released, [*self.larger, *sorted(most)], self.shares[3], "missed"))
 
     def _missed(self, released: Measurements) -> Asking[Found]:
         return (yield from self._batch(released, "missed", 4))
 
     def _inner_distances(self, released: Measurements) -> Asking[Found]:
         tree = triangulate(self.domain, Tree(self.domain, released.cliques, 0).cliques)
-        sizes = (1, 2, 3) if self.triples else (1, 2)
+        sizes = (2, 3) if self.triples else (2,)
         inside = {t for c in tree.cliques for k in sizes for t in combinations(c, k)}
         small = [self.domain.clique(t) for t in inside if self.domain.size(t) <= self.most_cells]
         return (yield from self._distances(released, self.fewest(small), self.shares[5], "inside"))
@@ -86,18 +112,29 @@ class DistanceRounds(Rounds):
     def _inside(self, released: Measurements) -> Asking[Found]:
         return (yield from self._batch(released, "inside", 6))
 
-    def _distances(self, released: Measurements, cliques: Sequence[Clique], share: Budget, name: str) -> Asking[Found]:
+    def _distances(self, released: Measurements, asked: Sequence[Clique], share: Budget, name: str) -> Asking[Found]:
+        cliques = asked or self.columns  # where all pairs are too large
         expected = self.expected(released, cliques)
         (noisy,) = yield Measure(share, Distances(self.domain, cliques, expected), "gaussian")
-        return {name: [[list(c), int(e)] for c, e in zip(cliques, noisy.counts, strict=True)]}
+        least = STANDS_OUT * noisy.standard_deviation if self.narrows else -math.inf
+        said = [[list(c), int(e)] for c, e in zip(cliques, noisy.counts, strict=True) if e > least]
+        return {name: said, f"{name}_deviation": noisy.standard_deviation}
 
     def _batch(self, released: Measurements, name: str, step: int) -> Asking[Found]:
         prices = self.prices(step)
         tree = Tree(self.domain, released.cliques, self.most_cells)
-        distances = _said(released, name)
-        chosen = batch(prices, tree, distances) or self.columns
+        chosen = batch(prices, tree, self._believed(released, name) | self._noise(released)) or self.columns
         yield prices.request(chosen)
-        return because(released, chosen, distances)
+        return because(released, chosen, _said(released, name))
+
+    def _believed(self, released: Measurements, name: str) -> dict[Clique, float]:
+        larger = {c: e for c, e in _said(released, name).items() if len(c) > 1}
+        return believed(larger, released.found[f"{name}_deviation"])
+
+    def _noise(self, released: Measurements) -> dict[Clique, float]:
+        """By how much single columns are wrong, in records: all tables that they are in have known noise."""
+        known = reconciled(self.domain, {c: t for c, t in pooled(released).items() if c})
+        return {c: known[c].cells * math.sqrt(2 / math.pi * known[c].variance) for c in self.columns}
 
 
 def _said(released: Measurements, name: str) -> dict[Clique, float]:

@@ -12,7 +12,10 @@ w_t a weight. So we go through the candidates by w_t e_t / y_t and take what mak
 long as the junction tree of all measured tables stays small enough [the rule is that of SWIFT (Google's dpsynth, 2026)
 but for the weights of single columns and the distances from the current model].
 
-A single column counts for more than itself: its error is in every pair that it is part of.
+A single column counts for more than itself: its error is in every pair that it is part of. It needs no asking, as every
+column is measured: it is wrong by its noise, a public number.
+
+The largest of many noisy distances owe most to their noise. So they are not taken at their word: see :func:`believed`.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from scipy.special import log_ndtr
 
 from ...domain import Clique, Domain
 from ...privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP
@@ -74,6 +79,26 @@ def _mu_squared(share: Budget) -> float:
     rho = share.to_zcdp().rho if isinstance(share, ApproxDP) else share.rho if isinstance(share, ZCDP) else None
     assert rho is not None
     return 2 * float(rho)
+
+
+def believed(distances: Mapping[Clique, float], deviation: float) -> dict[Clique, float]:
+    """What distances e with Gaussian noise say of the true ones: posterior means.
+
+    Before, true distances of tables with as many columns are taken to be exponential with the mean m that the released
+    ones have (or that mean's own noise, if that is more). After, one is normal around e − deviation²/m, cut off at 0.
+    Where noise is small nothing changes; where there is nothing but noise, all are taken to be small.
+    """
+    if deviation == 0:
+        return dict(distances)
+    out: dict[Clique, float] = {}
+    for size in {len(c) for c in distances}:
+        alike = {c: e for c, e in distances.items() if len(c) == size}
+        mean = max(sum(alike.values()) / len(alike), deviation / math.sqrt(len(alike)))
+        for c, e in alike.items():
+            z = e / deviation - deviation / mean
+            hazard = math.exp(-z * z / 2 - float(log_ndtr(z))) / math.sqrt(2 * math.pi)
+            out[c] = deviation * max(z + hazard, 0.0)
+    return out
 
 
 def spanning_tree(prices: Prices, distances: Mapping[Clique, float]) -> list[Clique]:

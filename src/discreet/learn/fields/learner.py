@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import require_domain
+from ...arguments import check_whole, require_domain
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...graph import DEFAULT_MEMORY_LIMIT
@@ -22,7 +22,7 @@ from ...privacy.query import Marginals
 from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
-from ..checks import as_measurements, check_noise
+from ..checks import as_measurements
 from ..consistency import Estimates
 from ..learner import Learner
 from ..planned import advice, noisy
@@ -46,13 +46,6 @@ def as_cliques(given: object) -> tuple[tuple[str, ...], ...]:
             raise InputError(f"a clique is a group of column names, {example}; got a {type(clique).__name__}")
         out.append(names)
     return tuple(out)
-
-
-def positive(name: str, value: object) -> None:
-    """Refuse what is no positive number."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < float(value) < float("inf"):  # type: ignore[arg-type]
-        raise InputError(f"{name} must be a positive number, got {value!r}")
 
 
 def covering(domain: Domain, cliques: Iterable[Iterable[str]]) -> tuple[Clique, ...]:
@@ -98,13 +91,8 @@ class FieldLearner(Learner[MarkovRandomField]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cliques", as_cliques(self.cliques))
-        check_noise(self.noise)
-        if self.shares not in ("size", "equal"):
-            raise InputError(f"shares must be 'size' or 'equal', got {self.shares!r}")
-        if self.inference not in ("auto", "exact", "loopy"):
-            raise InputError(f"inference must be 'auto', 'exact' or 'loopy', got {self.inference!r}")
-        if type(self.memory_limit) is not int or self.memory_limit < 1:
-            raise InputError(f"memory_limit is a number of bytes, got {self.memory_limit!r}")
+        super().__post_init__()
+        check_whole(1, memory_limit=self.memory_limit)
 
     def query(self, domain: Domain) -> Marginals:
         """The tables that are asked for: the maximal cliques."""

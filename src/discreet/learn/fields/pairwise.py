@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_whole
 from ...count_table import CountTable
 from ...domain import Clique, Domain
-from ...errors import InputError
 from ...graph import DEFAULT_MEMORY_LIMIT
 from ...measurement import Measurements
 from ...models.pairwise import Pair, PairwiseModel
@@ -70,9 +70,9 @@ class PairwiseField(Learner[PairwiseModel]):
     memory_limit: int = TREE_BYTES
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_bounds(None, self.min_weight, self.max_edges)
-        if type(self.memory_limit) is not int or self.memory_limit < 1:
-            raise InputError(f"memory_limit is a number of bytes, got {self.memory_limit!r}")
+        check_whole(1, memory_limit=self.memory_limit)
 
     def prepare(self, whole: Whole) -> Procedure:
         """The tables of all pairs with half of the budget, and of those that stand out with the other half."""

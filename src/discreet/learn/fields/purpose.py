@@ -32,7 +32,7 @@ REST, TARGET = 0.02, 10.0
 """Both, and POWER, were set on two generated networks, HealthInsurance (AER) and wa_churn (modeldata)."""
 COLUMN_WEIGHT = 0.1
 """When nothing was said, a column counts for so many times the number of other columns: its error is in every pair that
-it is part of. Set on the sets named in :mod:`.mirror`."""
+it is part of. Set on sachs, child, Adult, NLTCS and generated networks."""
 WORDS = {"pairs": 2, "triples": 3}
 MOST_COLUMNS = 3
 """Larger tables are measured only if they are named."""

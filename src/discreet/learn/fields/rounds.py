@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
 
 from ...domain import Clique, Domain
-from ...graph import DEFAULT_MEMORY_LIMIT
+from ...errors import CostError
+from ...graph import DEFAULT_MEMORY_LIMIT, size_text
 from ...inference.exact import get_engine
 from ...measurement import Measurements
 from ...privacy.budget import Budget
@@ -19,8 +19,14 @@ from .purpose import Purpose
 
 MOST_CANDIDATES = 3000
 """Distances that are asked for at once: beyond, those that were largest before, or that have fewest cells."""
-MOST_LEVELS = 4096
-"""Levels of all columns together, up to which the tables of all pairs are made at once: 128 MiB."""
+MOST_PAIRS = 500_000
+"""Pairs that are looked at in all. With more, those of columns that are near each other in the schema."""
+MOST_LEVELS = 8192
+"""Levels of all columns together, up to which the tables of all pairs are made at once: 512 MiB. With more of them, and
+more pairs than are asked for at once, the whole is refused."""
+_BYTES_PER_PAIR, _SECONDS_PER_PAIR = 700, 5e-5
+_SECONDS_PER_CELL, _SECONDS_PER_COLUMN = 8e-5, 5e-3
+"""Measured on one core, all fits together: of a pair that is looked at, a cell of the junction tree, a column."""
 
 
 def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> MirrorFit:
@@ -29,9 +35,45 @@ def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> Mi
     return mirror_fit(domain, tables, estimated_total(measured), rough=rough)
 
 
+def candidate_pairs(domain: Domain, most_cells: int) -> list[Clique]:
+    """Pairs with few enough cells, by public things alone. Beyond a thousand columns not all of them: those that stand
+    near each other, as what belongs together often does."""
+    names, sizes = domain.names, domain.shape
+    reach = len(names) if len(names) ** 2 <= 2 * MOST_PAIRS else max(1, MOST_PAIRS // len(names))
+    return [
+        (name, names[j])
+        for i, name in enumerate(names)
+        for j in range(i + 1, min(len(names), i + 1 + reach))
+        if sizes[i] * sizes[j] <= most_cells
+    ]
+
+
+def most_work(domain: Domain, most_cells: int) -> tuple[int, float]:
+    """Bytes and seconds at most, if the junction tree grows to ``most_cells``; of public things alone."""
+    levels = sum(domain.shape)
+    pairs = len(domain) * (len(domain) - 1) // 2
+    entries = min(levels, MOST_LEVELS) ** 2
+    cells = min(most_cells, domain.size())
+    memory = 3 * 8 * entries + _BYTES_PER_PAIR * min(pairs, MOST_PAIRS) + 8 * 40 * cells
+    seconds = _SECONDS_PER_PAIR * min(pairs, MOST_PAIRS) + _SECONDS_PER_CELL * cells + _SECONDS_PER_COLUMN * len(domain)
+    return memory, seconds
+
+
+def _require_room(domain: Domain, pairs: Sequence[Clique]) -> None:
+    """Refuse more columns than this way is made for, before anything is asked."""
+    levels = sum(domain.shape)
+    if levels > MOST_LEVELS and len(pairs) > MOST_CANDIDATES:
+        raise CostError(
+            f"the graph of {len(domain):,} columns with {levels:,} levels in all is not known; to look for it takes "
+            f"tables of all pairs: {size_text(3 * 8 * levels**2)}. This is done for {MOST_LEVELS:,} levels at most. "
+            "Nothing was asked. Ways out: fewer columns, or coarser ones; a part of the columns at a time; a graph or "
+            "cliques that are publicly known"
+        )
+
+
 def because(released: Measurements, chosen: Iterable[Clique], distances: Mapping[Clique, float]) -> Found:
     """Why tables are measured, added to what was said before: the released distance of each, in the order in which they
-    are asked for; None for a column that is measured for want of anything better."""
+    are asked for; None for a column, of which none is asked."""
     said = [[list(c), None if c not in distances else round(distances[c])] for c in chosen]
     return {"chosen_by": [*released.found.get("chosen_by", []), *said]}
 
@@ -43,7 +85,8 @@ class Rounds:
         self.whole, self.shares, self.most_cells, self.purpose = whole, shares, most_cells, purpose
         self.domain, self.unit = whole.domain, whole.unit
         self.columns: list[Clique] = [(name,) for name in self.domain.names]
-        self.pairs: list[Clique] = [c for c in combinations(self.domain.names, 2) if self.domain.size(c) <= most_cells]
+        self.pairs = candidate_pairs(self.domain, most_cells)
+        _require_room(self.domain, self.pairs)
 
     def prices(self, step: int) -> Prices:
         """What tables cost under the share of a step."""
@@ -52,10 +95,14 @@ class Rounds:
     def expected(self, released: Measurements, cliques: Iterable[Clique]) -> list[Array]:
         """Expected counts: public, made of released tables alone."""
         fit = fitted(self.domain, released, rough=True)
+        wanted = list(cliques)
         engine = get_engine(self.domain, fit.field.cliques, memory_limit=DEFAULT_MEMORY_LIMIT)
+        # Those inside the cliques of one tree need not be inside those of another for the same graph.
+        outside = [c for c in wanted if len(c) > 2 and engine.tree.find_home(c) is None]
+        if outside:
+            engine = get_engine(self.domain, [*fit.field.cliques, *outside], memory_limit=DEFAULT_MEMORY_LIMIT)
         beliefs = engine.calibrate(fit.potentials)
         total = estimated_total(released)
-        wanted = list(cliques)
         if sum(len(c) == 2 for c in wanted) < len(self.domain) or sum(self.domain.shape) > MOST_LEVELS:
             return [total * beliefs.probabilities(c) for c in wanted]
         pairs = beliefs.pairs()

@@ -11,8 +11,8 @@ what selections leave over goes to the tables. How much is asked follows from N�
 
 A selection with a part s of ε is off by some (2Δ/s)·ln m records among m candidates, so we make as many as can tell
 apart distances of ``TOLD_APART`` of the records, and one for each column but the first at most. The price of a pair is
-what the noise of its table adds to that of the others (:mod:`.growth`), and a part of what the selection may be off
-by, as the largest of many noisy scores is more noise than score. "none" is a candidate, and ends it. Tables have
+what the noise of its table adds to that of the others (:mod:`.growth`), and a part of what the selection may be off by,
+as the largest of many noisy scores is more noise than score. "none" is a candidate, and ends it. Tables have
 parts of what is left in proportion to √cells, with as much for what is found later as for the tree.
 """
 
@@ -29,7 +29,8 @@ from ...measurement import Measurements
 from ...privacy.budget import PureDP
 from ...privacy.calibration import plan_selection
 from ...privacy.curator import Selection
-from ...privacy.queries.distances import MOST, Distances, WorthMeasuring
+from ...privacy.queries.distances import Distances, WorthMeasuring
+from ...privacy.query import MOST
 from ...privacy.requests import Asking, Select
 from ..consistency import estimated_total
 from ..planned import measuring, selecting
@@ -47,7 +48,7 @@ COLUMNS, SELECTING, TREE = Fraction(10, 100), Fraction(7, 100), Fraction(32, 100
 tables are priced by before it is known."""
 TOO_NOISY = 0.035
 TOLD_APART = 0.5
-OUTBID = 0.3
+OUTBID = 0.6
 """Part of a selection's own error in the price of a pair."""
 _PRECISION = 10**9
 

@@ -17,7 +17,7 @@ from ...graph import count_text, maximal_cliques
 from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
 from ..cards import card_of
-from ..checks import TooLarge, check_limits
+from ..checks import TooLarge
 from ..graph_files import Parents
 from ..graph_input import Graph, parents_of
 
@@ -43,7 +43,6 @@ class Families:
         ``too_large="coarsen"`` leaves out parents of too large a family, those with most levels first (so that as many
         as possible stay), and says so.
         """
-        check_limits(largest, too_large)
         drawn = parents_of(graph, domain)
         parents = dict(drawn)
         for child in domain:

@@ -17,8 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...arguments import check_whole
 from ...domain import Clique, Domain
-from ...errors import InputError, counted
+from ...errors import counted
 from ...graph import DEFAULT_MEMORY_LIMIT
 from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
@@ -27,35 +28,28 @@ from ...privacy.calibration import NoiseChoice
 from ...privacy.query import Marginals
 from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
-from ..checks import (
-    TooLarge,
-    as_measurements,
-    check_limits,
-    check_noise,
-    checked_size,
-)
+from ..checks import as_measurements, checked_size
 from ..consistency import Estimates, consistent, estimated_total
-from ..graph_input import Graph, materialised
-from ..learner import Learner
 from ..planned import HOPELESS
 from ..procedure import Procedure, Whole
 from ..projection import project_table
 from ..shares import Allocation, allocate
-from .families import LARGEST_FAMILY, Array, Families, rows_from_counts
+from .families import Array, Families, rows_from_counts
 from .fit import STEPS, engine_for, fit_network
+from .given import GivenGraph
 from .shrinkage import FLOOR, posterior_rows
 
 METHOD = "optimal"
 
 
 @dataclass(frozen=True)
-class OptimalNetwork(Learner[BayesianNetwork]):
+class OptimalNetwork(GivenGraph):
     """Learn the conditional tables of a Bayesian network whose graph is public.
 
     Parameters
     ----------
-    graph:
-        The graph, as :func:`discreet.learn.graph_input.parents_of` understands it.
+    graph, largest:
+        See :class:`~discreet.learn.networks.given.GivenGraph`.
     noise:
         ``"auto"`` takes Laplace or Gaussian noise, whichever has the smaller expected error under the budget.
     fit_steps:
@@ -63,35 +57,24 @@ class OptimalNetwork(Learner[BayesianNetwork]):
     approximate_size:
         About how many records there are, if that is public. Tables that are too large for so few records then cannot
         take the budget from the others, and ``too_large="coarsen"`` knows which they are.
-    largest, too_large:
-        Limit on the cells of a family, and what to do about a family that is beyond it, or too large for the data (an
-        expected L1 error of 2 or more): ``"refuse"`` it (the plan warns of what is too large for the data), or
-        ``"coarsen"``: leave out parents, those with most levels first.
+    too_large:
+        What to do about a family beyond the limit, or too large for the data (an expected L1 error of 2 or more):
+        ``"refuse"`` it (the plan warns of what is too large for the data), or ``"coarsen"``: leave out parents.
     memory_limit:
         Of exact inference in the network fit; on wider graphs the fit is left out, which the card says.
     """
 
-    graph: Graph
     noise: NoiseChoice = "auto"
     fit_steps: int = STEPS
-    largest: int = LARGEST_FAMILY
-    too_large: TooLarge = "refuse"
     memory_limit: int = DEFAULT_MEMORY_LIMIT
     approximate_size: float | None = None
 
     passes: ClassVar[int] = 50
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "graph", materialised(self.graph))
-        if isinstance(self.fit_steps, bool) or not isinstance(self.fit_steps, int) or self.fit_steps < 0:
-            raise InputError(f"fit_steps must be a whole number of at least 0, got {self.fit_steps!r}")
-        check_noise(self.noise)
-        check_limits(self.largest, self.too_large)
+        super().__post_init__()
+        check_whole(0, fit_steps=self.fit_steps)
         checked_size(self.approximate_size)
-
-    def families(self, domain: Domain) -> Families:
-        """The families of the graph, within the limit on cells."""
-        return Families.of(domain, self.graph, largest=self.largest, too_large=self.too_large)
 
     def prepare(self, whole: Whole) -> Procedure:
         """One step: the tables of all maximal families.

@@ -31,6 +31,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_whole
 from ...domain import Domain
 from ...errors import CostError, InputError, counted
 from ...measurement import Measurements
@@ -41,7 +42,7 @@ from ...privacy.query import Marginals, Score
 from ...privacy.requests import Asking, Measure, Select
 from ...privacy.unit import PrivacyUnit
 from ...progress import track
-from ..checks import as_measurements, check_limits, checked_size
+from ..checks import as_measurements, check_types, checked_size
 from ..graph_files import Parents
 from ..learner import Learner
 from ..planned import measuring, selecting
@@ -143,17 +144,15 @@ class GraphSearch:
     root: str | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_parents, bool) or not isinstance(self.max_parents, int) or self.max_parents < 1:
-            raise InputError(f"max_parents must be a whole number of at least 1, got {self.max_parents!r}")
+        check_types(self)
+        check_whole(1, max_parents=self.max_parents)
+        check_whole(1, or_none=True, largest=self.largest)
         parts = exact(self.selection, "selection"), exact(self.counting, "counting")
         if min(parts) <= 0 or sum(parts) >= 1:
             raise InputError(
                 "selection and counting must be positive parts of the budget that leave some for the tables"
             )
-        check_limits(self.largest)
         checked_size(self.approximate_size)
-        if self.root is not None and not isinstance(self.root, str):
-            raise InputError(f"root is the name of the column to start from, got {self.root!r}")
 
     def search_and_measure(self, method: str, whole: Whole, tables: FoundTables) -> Procedure:
         """A noisy count unless a number of records is known, the search, and the tables of what it finds."""

@@ -30,7 +30,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import InputError, counted
+from ...arguments import check_positive, check_whole
+from ...errors import counted
 from ...inference.best_record import AnnealedSearch, Enumeration, Oracle
 from ...inference.perturbed_leader import DataPlayer, Perturbation
 from ...privacy.budget import ZCDP, ApproxDP, Budget, PureDP
@@ -71,13 +72,10 @@ class PerturbedLeader(AnswersLearner):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        if self.perturbation not in ("separator", "exponential"):
-            raise InputError(f"perturbation must be 'separator' or 'exponential', got {self.perturbation!r}")
-        for name, value in (("rounds", self.rounds), ("samples", self.samples)):
-            if value is not None and (type(value) is not int or value < 1):
-                raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
-        if not 0 < self.scale < math.inf:
-            raise InputError(f"scale must be positive and finite, got {self.scale}")
+        super().__post_init__()
+        check_whole(1, samples=self.samples)
+        check_whole(1, or_none=True, rounds=self.rounds)
+        check_positive(scale=self.scale)
 
     @property
     def method(self) -> str:

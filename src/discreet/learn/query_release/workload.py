@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from ...domain import Clique, Domain
 from ...errors import CostError, InputError
 from ...inference.best_record import CellTerms, ParityTerms, Terms
+from ...privacy.queries.distances import Distances, WorstTable
 from ...privacy.queries.parities import ParityResiduals, ParitySums
-from ...privacy.query import Marginals, Query, Score, WorstTable
+from ...privacy.query import Marginals, Query, Score
 from ..spins.enumeration import ParityFamily, positions
 
 Array = NDArray[np.float64]
@@ -137,9 +138,8 @@ class Tables(Workload):
         return Marginals(self.domain, [self.cliques[group]])
 
     def worst_group(self, groups: Sequence[int], approximation: Array) -> Score:
-        chosen = Marginals(self.domain, [self.cliques[g] for g in groups])
         shaped = [approximation[self.groups[g]].reshape(self._shape(g)) for g in groups]
-        return WorstTable(chosen, shaped)
+        return WorstTable(Distances(self.domain, [self.cliques[g] for g in groups], shaped))
 
     def answers_under(self, probabilities: Array) -> Array:
         table = probabilities.reshape(self.domain.shape)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_whole
 from ...domain import Domain
 from ...errors import InputError
 from ...measurement import Measurements
@@ -18,7 +19,7 @@ from ...privacy.queries.polytope import LinearLoss, Loss, Polytope, Problem
 from ..cards import card_of
 from ..learner import Learner
 from ..procedure import Procedure, Whole
-from .descent import Descent, check_steps, state_of
+from .descent import Descent, state_of
 from .frank_wolfe import State, Variant, steps_for
 
 Array = NDArray[np.float64]
@@ -50,7 +51,8 @@ class ConvexLearner(Learner[ConvexWeights]):
     refits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_steps(self.variant, self.steps)
+        super().__post_init__()
+        check_whole(1, or_none=True, steps=self.steps)
 
     def prepare(self, whole: Whole) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""

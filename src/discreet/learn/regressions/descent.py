@@ -21,14 +21,6 @@ from .frank_wolfe import Problems, State, Variant, descend, selection_of
 NOTE = "Selections, not sums: their noise is on the scores inside."
 
 
-def check_steps(variant: str, steps: int | None) -> None:
-    """Of Frank–Wolfe."""
-    if variant not in ("tight", "published"):
-        raise InputError(f"variant must be 'tight' or 'published', got {variant!r}")
-    if steps is not None and (type(steps) is not int or steps < 1):
-        raise InputError(f"steps must be a whole number of at least 1, got {steps!r}")
-
-
 def state_of(measurements: Measurements) -> State:
     """Where a run of :class:`Descent` ended."""
     state = measurements.found.get("state")

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_positive, check_whole
 from ...domain import Domain
-from ...errors import InputError
 from ...measurement import Measurements
 from ...privacy.budget import Budget
 from ...privacy.queries.value_gradients import ValueGradients
@@ -18,7 +18,7 @@ from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
 from ..learner import Learner
 from ..procedure import Procedure, Whole
-from .descent import Descent, check_steps, state_of
+from .descent import Descent, state_of
 from .frank_wolfe import Variant, choose_steps, init
 
 Array = NDArray[np.float64]
@@ -56,9 +56,9 @@ class LogisticLearner(Learner[LogisticWeights]):
     refits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_steps(self.variant, self.steps)
-        if not 0 < self.radius < float("inf"):
-            raise InputError(f"radius must be positive and finite, got {self.radius}")
+        super().__post_init__()
+        check_whole(1, or_none=True, steps=self.steps)
+        check_positive(radius=self.radius)
 
     def prepare(self, whole: Whole) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""

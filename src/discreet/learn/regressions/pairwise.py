@@ -17,6 +17,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_whole
 from ...domain import Domain
 from ...errors import InputError, counted
 from ...measurement import Measurements
@@ -29,7 +30,7 @@ from ..cards import card_of
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from ..spins.coefficients import check_bounds
-from .descent import Descent, check_steps, state_of
+from .descent import Descent, state_of
 from .frank_wolfe import State, Variant, choose_steps, init
 from .spins import DEFAULT_WIDTH
 
@@ -67,10 +68,9 @@ class PairwiseRegressions(Learner[PairwiseModel]):
     refits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_steps(self.variant, self.steps)
+        super().__post_init__()
+        check_whole(1, or_none=True, steps=self.steps)
         check_bounds(self.width, self.min_weight, self.max_edges)
-        if self.vertices not in ("coordinate", "group"):
-            raise InputError(f"vertices must be 'coordinate' or 'group', got {self.vertices!r}")
 
     def prepare(self, whole: Whole) -> Procedure:
         """Frank–Wolfe steps, after a noisy count where their number is not known."""

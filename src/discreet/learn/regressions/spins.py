@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_whole
 from ...domain import Clique, Domain
 from ...errors import counted
 from ...measurement import Measurements
@@ -27,12 +28,11 @@ from ..spins.coefficients import (
     Coefficients,
     SpinModel,
     check_bounds,
-    check_order,
     largest,
     order_in,
     spin_model,
 )
-from .descent import Descent, check_steps, state_of
+from .descent import Descent, state_of
 from .frank_wolfe import State, Variant, choose_steps, init
 
 DEFAULT_WIDTH = 2.0  # λ when none is given: wide enough for three couplings of ½ and a field
@@ -104,8 +104,9 @@ class SpinRegressions(Learner[SpinModel]):
     refits: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_order(self.order)
-        check_steps(self.variant, self.steps)
+        super().__post_init__()
+        check_whole(1, order=self.order)
+        check_whole(1, or_none=True, steps=self.steps)
         check_bounds(self.width, self.min_weight, self.max_edges)
 
     def prepare(self, whole: Whole) -> Procedure:

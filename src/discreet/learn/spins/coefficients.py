@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import check_positive, check_whole
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...models.base import Model
@@ -17,17 +18,10 @@ SpinModel = IsingModel | BinaryMRF
 Coefficients = dict[Clique, float]
 
 
-def check_order(order: object) -> None:
-    if type(order) is not int or order < 1:
-        raise InputError(f"order must be a whole number of at least 1, got {order!r}")
-
-
 def check_bounds(width: float | None = None, min_weight: float = 0.0, max_edges: int | None = None) -> None:
     """Public bounds on a field: its width, the least weight of an interaction, and how many there are."""
-    if width is not None and not 0 < width < float("inf"):
-        raise InputError(f"width must be positive and finite, got {width}")
-    if max_edges is not None and (type(max_edges) is not int or max_edges < 0):
-        raise InputError(f"max_edges must be a whole number of at least 0, got {max_edges!r}")
+    check_positive(or_none=True, width=width)
+    check_whole(0, or_none=True, max_edges=max_edges)
     if not 0 <= min_weight < float("inf"):
         raise InputError(f"min_weight must be a finite number of at least 0, got {min_weight}")
 

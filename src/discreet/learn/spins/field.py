@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_whole
 from ...domain import Domain
 from ...errors import CostError, InputError
 from ...measurement import Measurements
@@ -20,7 +21,7 @@ from ..checks import as_measurements
 from ..counting import counted_first
 from ..learner import Learner
 from ..procedure import Procedure, Whole
-from .coefficients import SpinModel, check_bounds, check_order, order_in, spin_model, within_width
+from .coefficients import SpinModel, check_bounds, order_in, spin_model, within_width
 from .enumeration import MOST_COLUMNS
 from .measuring import STRATEGIES, Asked, Strategy, Sums
 from .model_parities import model_parities
@@ -68,7 +69,8 @@ class SpinField(Learner[SpinModel]):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        check_order(self.order)
+        super().__post_init__()
+        check_whole(1, order=self.order)
         check_bounds(self.width, self.min_weight, self.max_edges)
         if self.strategy not in STRATEGIES:
             raise InputError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}; got {self.strategy!r}")

@@ -20,8 +20,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_positive, check_whole
 from ...domain import Clique, Domain
-from ...errors import InputError
 from ...models.ising import check_binary
 from ...privacy.curator import Curator
 from ...privacy.queries.gradients import LevelGradients, LogisticGradients, SpinGradients
@@ -44,11 +44,8 @@ def _records(curator: Curator) -> float:
 
 
 def _check(min_weight: float, width: float, steps: int) -> None:
-    for name, value in (("min_weight", min_weight), ("width", width)):
-        if not 0 < value < math.inf:
-            raise InputError(f"{name} must be positive and finite, got {value}")
-    if type(steps) is not int or steps < 1:
-        raise InputError(f"steps must be a whole number of at least 1, got {steps!r}")
+    check_positive(min_weight=min_weight, width=width)
+    check_whole(1, steps=steps)
 
 
 @dataclass(frozen=True)
@@ -154,8 +151,7 @@ class Sparsitron:
 
     def __post_init__(self) -> None:
         _check(self.min_weight, self.width, self.steps)
-        if type(self.order) is not int or self.order < 2:
-            raise InputError(f"order must be a whole number of at least 2, got {self.order!r}")
+        check_whole(2, order=self.order)
 
     def candidates(self, domain: Domain) -> tuple[Clique, ...]:
         check_binary(domain, "Sparsitron")

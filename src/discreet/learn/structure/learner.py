@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ...arguments import check_positive
 from ...domain import Domain
 from ...measurement import Measurements
 from ...privacy.budget import ApproxDP
@@ -29,7 +30,8 @@ class StructureLearner(Learner[StructureResult]):
     min_weight: float | None = None
 
     def __post_init__(self) -> None:
-        StableEdges(self.min_weight)  # the same bounds, the same errors
+        super().__post_init__()
+        check_positive(or_none=True, min_weight=self.min_weight)
 
     def prepare(self, whole: Whole) -> Procedure:
         chosen = self._chosen(whole.domain, stable=isinstance(whole.budget, ApproxDP))

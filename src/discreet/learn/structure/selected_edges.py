@@ -18,6 +18,7 @@ from functools import partial
 
 import numpy as np
 
+from ...arguments import check_positive, check_whole
 from ...domain import Clique, Domain
 from ...measurement import Measurement, Measurements
 from ...models.ising import check_binary
@@ -30,13 +31,11 @@ from ..counting import counted_first
 from ..learner import Learner
 from ..planned import measuring, selecting
 from ..procedure import Found, Procedure, Step, Whole
-from ..spins.coefficients import check_bounds
 from ..spins.likelihood import fit_terms
 from ..spins.measuring import Sums, all_sums, chosen_sums
 from ..spins.moments import Moments
 from ..spins.support import standing_out
 from .result import StructureResult, check_columns
-from .stable_edges import StableEdges
 
 METHOD = "selected edges"
 MEANS_SHARE = 5
@@ -80,8 +79,9 @@ class SelectedEdges(Learner[StructureResult]):
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        StableEdges(self.min_weight)  # the same bounds, the same errors
-        check_bounds(max_edges=self.max_edges)
+        super().__post_init__()
+        check_positive(or_none=True, min_weight=self.min_weight)
+        check_whole(0, or_none=True, max_edges=self.max_edges)
 
     def prepare(self, whole: Whole) -> Procedure:
         """A noisy count unless the size is public; then all pair sums at once, or means and rounds of selection."""

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from ...arguments import check_positive, check_whole
 from ...domain import Clique, Domain
 from ...errors import BudgetError, CostError, InputError
 from ...measurement import Measurement, Measurements
@@ -63,12 +64,9 @@ class StableEdges(Learner[StructureResult]):
     order: int = 2
 
     def __post_init__(self) -> None:
-        if self.min_weight is not None and not 0 < self.min_weight < math.inf:
-            raise InputError(f"min_weight must be positive and finite, got {self.min_weight}")
-        if self.test not in ("auto", "correlation", "conditional"):
-            raise InputError(f"test must be 'auto', 'correlation' or 'conditional', got {self.test!r}")
-        if type(self.order) is not int or self.order < 2:
-            raise InputError(f"order must be a whole number of at least 2, got {self.order!r}")
+        super().__post_init__()
+        check_positive(or_none=True, min_weight=self.min_weight)
+        check_whole(2, order=self.order)
         if self.order > 2 and self.test == "conditional":
             raise InputError("interactions of more than two columns are found by the correlation test only")
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from ...arguments import check_whole
 from ...domain import Clique, Domain
 from ...errors import BudgetError, InputError
 from ...measurement import Measurements
@@ -71,10 +72,8 @@ class StableMode(Learner[StructureResult]):
     steps: int | None = None
 
     def __post_init__(self) -> None:
-        if self.how not in ("histogram", "propose-test-release", "each edge"):
-            raise InputError(f"how must be 'histogram', 'propose-test-release' or 'each edge', got {self.how!r}")
-        if self.blocks is not None and (type(self.blocks) is not int or self.blocks < 1):
-            raise InputError(f"blocks must be a whole number of at least 1, got {self.blocks!r}")
+        super().__post_init__()
+        check_whole(1, or_none=True, blocks=self.blocks)
         self.base_learner()  # checks the rest
 
     def base_learner(self) -> BaseLearner:

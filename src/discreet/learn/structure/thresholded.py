@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from ...arguments import check_whole
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...measurement import Measurements
@@ -18,7 +19,6 @@ from ..regressions.spins import SpinRegressions
 from ..spins.coefficients import coefficients_of
 from ..spins.field import SpinField
 from .result import StructureResult, maximal
-from .stable_edges import StableEdges
 
 METHOD = "thresholded parameters"
 
@@ -46,7 +46,8 @@ class ThresholdedParameters(Learner[StructureResult]):
     order: int = 2
 
     def __post_init__(self) -> None:
-        StableEdges(order=self.order)  # the same bounds, the same errors
+        super().__post_init__()
+        check_whole(2, order=self.order)
         self._spins()
 
     def prepare(self, whole: Whole) -> Procedure:

@@ -13,9 +13,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ...arguments import check_positive, check_whole
 from ...errors import InputError
 from . import lower, upper
-from .bound import NOTION_NAMES, Bound, Goal, Notion, positive, probability, readable, whole
+from .bound import NOTION_NAMES, Bound, Goal, Notion, probability, readable
 from .calibration import FEWEST_IF_CROWDED, MEASURED_COLUMNS, Calibration, calibrated, family_factor
 from .composition import rho_within
 
@@ -187,8 +188,8 @@ def _checked(
     rho: float | None,
     n: int | None,
 ) -> Question:
-    whole(2, p=p, k=k, t=t)
-    positive(edge_weight=edge_weight)
+    check_whole(2, p=p, k=k, t=t)
+    check_positive(edge_weight=edge_weight)
     if k > 2 and t > 2:
         raise InputError(
             f"the paper has no bounds for both k={k} levels and interactions of order t={t}; one must be 2"
@@ -196,23 +197,21 @@ def _checked(
     if t > p:
         raise InputError(f"interactions of order t={t} need at least as many columns, got p={p}")
     reach = NEIGHBOURS * edge_weight if width is None else width
-    positive(width=reach)
+    check_positive(width=reach)
     if reach < edge_weight:
         raise InputError(
             f"the width bounds the sum of weights at a column, so it is at least {edge_weight}, got {width}"
         )
     near = min(0.1, edge_weight / 2) if alpha is None else alpha
-    positive(alpha=near)
+    check_positive(alpha=near)
     if epsilon is None and delta is not None:
         raise InputError("delta goes with epsilon: give both, or rho")
-    for name, value in (("epsilon", epsilon), ("rho", rho)):
-        if value is not None:
-            positive(**{name: value})
+    check_positive(or_none=True, epsilon=epsilon, rho=rho)
     if delta is not None and epsilon is not None:
         probability(delta=delta)
         rho = rho_within(epsilon, delta) if rho is None else rho
     if n is not None:
-        whole(1, n=n)
+        check_whole(1, n=n)
     return Question(p, edge_weight, reach, k, t, near, epsilon, delta, rho, n, width is None)
 
 

@@ -73,20 +73,6 @@ def readable(value: float) -> str:
     return f"{math.ceil(value / 10**digits) * 10**digits:,}"
 
 
-def positive(**numbers: float) -> None:
-    """Refuse a number that must be positive and finite and is not, by its name."""
-    for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise InputError(f"{name} must be a positive number, got {name}={value!r}")
-
-
-def whole(least: int, **numbers: int) -> None:
-    """Refuse what is not a whole number of at least ``least``, by its name."""
-    for name, value in numbers.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{name} must be a whole number of at least {least}, got {name}={value!r}")
-
-
 def probability(**numbers: float) -> None:
     """Refuse what is not strictly between 0 and 1, by its name."""
     for name, value in numbers.items():

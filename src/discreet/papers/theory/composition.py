@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 
-from .bound import positive, probability, whole
+from ...arguments import check_positive, check_whole
+from .bound import probability
 
 
 def strong_composition(
@@ -20,8 +21,8 @@ def strong_composition(
     Argument: a privacy loss lies in [−ε₀, ε₀] and has mean at most ε₀ tanh(ε₀/2); Azuma's inequality gives the rest
     (Dwork–Rothblum–Vadhan 2010, with the mean of Kairouz–Oh–Viswanath 2015).
     """
-    whole(1, steps=steps)
-    positive(epsilon=epsilon)
+    check_whole(1, steps=steps)
+    check_positive(epsilon=epsilon)
     probability(slack=slack)
     basic = steps * epsilon
     strong = epsilon * math.sqrt(2 * steps * math.log(1 / slack)) + basic * math.tanh(epsilon / 2)
@@ -37,28 +38,28 @@ def strong_composition_as_printed(
     T = 1,000, δ₀ = 0.1: 118 is claimed, and randomised response already needs more than 450). It holds where it is at
     least :func:`strong_composition`, that is for Tε₀² below some ln(1/δ₀)·4.
     """
-    whole(1, steps=steps)
-    positive(epsilon=epsilon)
+    check_whole(1, steps=steps)
+    check_positive(epsilon=epsilon)
     probability(slack=slack)
     return epsilon * math.sqrt(6 * steps * math.log(1 / slack)), slack + steps * delta_each
 
 
 def concentrated_composition(steps: int, rho: float) -> float:
     """[001] Lemma 2.15 ([000] Lemma 2.11.2): ρ adds up."""
-    whole(1, steps=steps)
-    positive(rho=rho)
+    check_whole(1, steps=steps)
+    check_positive(rho=rho)
     return steps * rho
 
 
 def rho_of_epsilon(epsilon: float) -> float:
     """ε-DP is ρ-zCDP: ε tanh(ε/2), never more than the ε²/2 of [001] Lemma 2.14.1."""
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     return epsilon * math.tanh(epsilon / 2)
 
 
 def epsilon_of_rho(rho: float, delta: float) -> float:
     """ρ-zCDP is (ε, δ)-DP for ρ + 2√(ρ ln 1/δ), [001] Lemma 2.14.2 with ε²/2 = ρ. Sound, and wasteful by 8–28 %."""
-    positive(rho=rho)
+    check_positive(rho=rho)
     probability(delta=delta)
     return rho + 2 * math.sqrt(rho * math.log(1 / delta))
 
@@ -66,7 +67,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
 def tight_epsilon_of_rho(rho: float, delta: float) -> float:
     """The least ε that Canonne–Kamath–Steinke 2020 prove: the minimum over α > 1 of
     αρ + ln(1/(αδ))/(α − 1) + ln(1 − 1/α)."""
-    positive(rho=rho)
+    check_positive(rho=rho)
     probability(delta=delta)
 
     def at(log_gap: float) -> float:
@@ -82,7 +83,7 @@ def tight_epsilon_of_rho(rho: float, delta: float) -> float:
 
 def rho_within(epsilon: float, delta: float) -> float:
     """The largest ρ with ρ-zCDP ⇒ (ε, δ)-DP by :func:`tight_epsilon_of_rho`."""
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     probability(delta=delta)
     low, high = 0.0, epsilon + 1.0
     for _ in range(100):

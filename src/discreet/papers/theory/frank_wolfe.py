@@ -26,6 +26,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from ...arguments import check_positive
 from ...errors import InputError
 
 Variant = Literal["tight", "published"]
@@ -77,10 +78,7 @@ def lemma_3_3(
     start:
         h_1, the excess risk of the first point; 2L₁‖C‖₁ by default, the most there can be.
     """
-    positive = {"curvature": curvature, "lipschitz": lipschitz, "norm": norm, "size": size, "rho": rho}
-    for name, value in positive.items():
-        if not 0 < value < math.inf:
-            raise InputError(f"{name} must be positive and finite, got {value}")
+    check_positive(curvature=curvature, lipschitz=lipschitz, norm=norm, size=size, rho=rho)
     if not 0 < beta < 1:
         raise InputError(f"beta must lie strictly between 0 and 1, got {beta}")
     if vertices < 1:

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ...arguments import check_positive, check_whole
 from ...domain import Attribute, Domain
 from ...errors import InputError
 from ...models.checks import numbered
 from ...models.ising import IsingModel
 from ...models.pairwise import PairwiseModel
 from ...models.records import RandomState, generator
-from .bound import positive, whole
 from .packing import MEANS
 
 
@@ -37,7 +37,7 @@ def weighted_matching(weights: npt.ArrayLike) -> IsingModel:
 
 def coded_matching(code: Sequence[int] | npt.NDArray[np.integer], weight: float) -> IsingModel:
     """The instance of Theorem 7.1 for a code word c ∈ {0, 1}^(p/2): A_{2i,2i+1} = η·c[i]."""
-    positive(weight=weight)
+    check_positive(weight=weight)
     word = np.asarray(code)
     if word.ndim != 1 or not np.isin(word, (0, 1)).all():
         raise InputError("a code word is a list of zeros and ones, one a pair of columns")
@@ -46,7 +46,7 @@ def coded_matching(code: Sequence[int] | npt.NDArray[np.integer], weight: float)
 
 def random_codes(p: int, *, random_state: RandomState = None) -> Iterator[npt.NDArray[np.int64]]:
     """Code words for Theorem 7.1, drawn uniformly without end."""
-    whole(2, p=p)
+    check_whole(2, p=p)
     rng = generator(random_state)
     while True:
         yield rng.integers(0, 2, p // 2)
@@ -54,7 +54,7 @@ def random_codes(p: int, *, random_state: RandomState = None) -> Iterator[npt.ND
 
 def random_means(p: int, *, random_state: RandomState = None) -> IsingModel:
     """The prior of Theorem 5.1's proof: correlations of the pairs uniform in [−1/3, 1/3], weights artanh of them."""
-    whole(2, p=p)
+    check_whole(2, p=p)
     return weighted_matching(np.arctanh(generator(random_state).uniform(-MEANS, MEANS, p // 2)))
 
 
@@ -64,7 +64,7 @@ def coded_pairs(codes: npt.ArrayLike, weight: float) -> PairwiseModel:
     The paper takes symmetric matrices. Models are kept centred, so matrices that differ by f(a) + g(b) differ in the
     fields only, and constant matrices leave no edge; with zeros in the first row and column no two are the same.
     """
-    positive(weight=weight)
+    check_positive(weight=weight)
     words = np.asarray(codes)
     if words.ndim != 3 or words.shape[1] != words.shape[2] or words.shape[1] < 2 or not np.isin(words, (0, 1)).all():
         raise InputError(f"codes must be zeros and ones of shape (pairs, k, k), got shape {words.shape}")
@@ -77,7 +77,7 @@ def coded_pairs(codes: npt.ArrayLike, weight: float) -> PairwiseModel:
 
 def random_tables(p: int, k: int, *, random_state: RandomState = None) -> Iterator[npt.NDArray[np.int64]]:
     """0/1 matrices for :func:`coded_pairs` with zeros in the first row and column, drawn uniformly without end."""
-    whole(2, p=p, k=k)
+    check_whole(2, p=p, k=k)
     rng = generator(random_state)
     while True:
         codes = rng.integers(0, 2, (p // 2, k, k))

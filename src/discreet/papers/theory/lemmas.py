@@ -20,8 +20,9 @@ from __future__ import annotations
 import math
 from math import comb
 
+from ...arguments import check_positive, check_whole
 from ...errors import InputError
-from .bound import exponential, positive, power, probability, whole
+from .bound import exponential, power, probability
 from .frank_wolfe import Relation, lemma_3_3
 
 CURVE = math.log(math.cosh(0.5))  # c of step 2
@@ -37,8 +38,8 @@ def unbiasedness(width: float, k: int = 2) -> float:
 
     Better and returned here: log-odds between two levels are at most 2λ, so 1/(1 + (k−1)e^{2λ}).
     """
-    positive(width=width)
-    whole(2, k=k)
+    check_positive(width=width)
+    check_whole(2, k=k)
     return 1 / (1 + (k - 1) * exponential(2 * width))
 
 
@@ -50,16 +51,16 @@ def parameter_error(gamma: float, *, norm: float, unbiased: float, k: int = 2) -
     **Proved**: ‖u₁ − u₂‖_∞ ≤ e^{L/2} √((k−1)γ/(kcδ)). With L = 2λ and δ = e^{−2λ}/2 that is the e^{2λ}√γ of [000];
     [001] prints e^L √(γ/δ), that is e^{3λ}√γ.
     """
-    positive(gamma=gamma, unbiased=unbiased)
-    whole(2, k=k)
+    check_positive(gamma=gamma, unbiased=unbiased)
+    check_whole(2, k=k)
     spread = gamma * exponential(norm) / (CURVE * unbiased)
     return math.sqrt((k - 1) / k * spread) if spread < 1 else math.inf
 
 
 def loss_for_error(error: float, *, norm: float, unbiased: float, k: int = 2) -> float:
     """The largest γ for which :func:`parameter_error` is at most ``error``."""
-    positive(error=error, unbiased=unbiased)
-    whole(2, k=k)
+    check_positive(error=error, unbiased=unbiased)
+    check_whole(2, k=k)
     return CURVE * unbiased * exponential(-norm) * min(k / (k - 1) * error**2, 1 - 1e-12)
 
 
@@ -69,14 +70,14 @@ def derivative_error(gamma: float, *, norm: float, unbiased: float, order: int) 
     For a *maximal* monomial ∂_I is constant, and this bounds the error of its coefficient: √(κ/2^s) with
     κ = γe^L/(cδ^s). Infinite when κ ≥ 1.
     """
-    positive(gamma=gamma, unbiased=unbiased)
+    check_positive(gamma=gamma, unbiased=unbiased)
     kappa = gamma * exponential(norm) / (CURVE * power(unbiased, order))
     return math.sqrt(kappa / 2**order) if kappa < 1 else math.inf
 
 
 def derivative_tail(gamma: float, *, norm: float, unbiased: float, order: int, at_least: float) -> float:
     """P(|∂_I(u₁ − u₂)(X)| ≥ a) ≤ κ/min(1, 2^s a²), the step of the proof of [001] Lemma 4.4; **proved**."""
-    positive(gamma=gamma, unbiased=unbiased, at_least=at_least)
+    check_positive(gamma=gamma, unbiased=unbiased, at_least=at_least)
     kappa = gamma * exponential(norm) / (CURVE * power(unbiased, order))
     return min(1.0, kappa / min(1.0, power(2, order) * at_least**2))
 
@@ -87,19 +88,13 @@ def polynomial_error(gamma: float, *, norm: float, unbiased: float, variables: i
     With B_s of :func:`derivative_error`, |r̄(I)| ≤ B_|I| + Σ_{J ⊋ I} |r̄(J)|; summed over all I of one size, from the
     largest down: R_s ≤ C(p, s)B_s + Σ_{j>s} C(j, s)R_j. The printed order is (2t)^t e^L √(γ/δ^t) C(p, t).
     """
-    whole(1, variables=variables)
-    whole(0, degree=degree)
+    check_whole(1, variables=variables)
+    check_whole(0, degree=degree)
     totals: dict[int, float] = {}
     for s in range(min(degree, variables), -1, -1):
         own = comb(variables, s) * derivative_error(gamma, norm=norm, unbiased=unbiased, order=s)
         totals[s] = own + sum(comb(j, s) * total for j, total in totals.items())
     return sum(totals.values())
-
-
-def polynomial_error_order(gamma: float, *, norm: float, unbiased: float, variables: int, t: int) -> float:
-    """[001] Lemma 4.3 as printed, its constant set to one."""
-    whole(1, t=t, variables=variables)
-    return power(2 * t, t) * exponential(norm) * math.sqrt(gamma / power(unbiased, t)) * comb(variables, t)
 
 
 def generalisation(records: float, *, radius: float, features: int, failure: float) -> float:
@@ -109,8 +104,8 @@ def generalisation(records: float, *, radius: float, features: int, failure: flo
     the margin), McDiarmid with the range C of the loss, Hoeffding for the fixed w. The second term of [001] Theorem 3.6
     has no ln q; it is needed.
     """
-    positive(records=records, radius=radius)
-    whole(1, features=features)
+    check_positive(records=records, radius=radius)
+    check_whole(1, features=features)
     probability(failure=failure)
     complexity = 2 * radius * math.sqrt(2 * math.log(2 * features) / records)
     return complexity + 2 * radius * math.sqrt(math.log(2 / failure) / (2 * records))
@@ -123,8 +118,8 @@ def frank_wolfe_gap(
 
     From w = 0, where the gap is at most min(ln 2, C/2); scores on a grid that is too fine to matter.
     """
-    positive(records=records, radius=radius, rho=rho)
-    whole(1, features=features)
+    check_positive(records=records, radius=radius, rho=rho)
+    check_whole(1, features=features)
     probability(failure=failure)
     relation: Relation = "replace-one" if replace_one else "add-remove"
     best = (4 * radius * records * math.sqrt(2 * rho) / ((2 if replace_one else 1) * math.log(2 * features))) ** (2 / 3)
@@ -151,7 +146,7 @@ def records_for_risk(
 
     What [001] Theorem 3.6 is used for in the proofs of Theorems 3.8 and 3.11. Without ``rho``: exact minimisation.
     """
-    positive(gamma=gamma)
+    check_positive(gamma=gamma)
 
     def risk(n: float) -> float:
         spread = generalisation(n, radius=radius, features=features, failure=failure / 2)

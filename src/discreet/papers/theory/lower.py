@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
+from ...arguments import check_positive, check_whole
 from ...errors import InputError
 from . import packing
-from .bound import Bound, positive, probability, whole
+from .bound import Bound, probability
 from .lemmas import correlation
 
 SUCCESS = 2 / 3
@@ -23,7 +24,7 @@ def pair_divergence(weight: float) -> float:
     KL(edge‖none) = η tanh η − ln cosh η and KL(none‖edge) = ln cosh η, both at most η²/2. [001] bounds one of them by
     χ² = tanh²η (printed with η/2), which serves for the other only up to a constant.
     """
-    positive(weight=weight)
+    check_positive(weight=weight)
     log_cosh = math.log(math.cosh(weight)) if weight < 300 else weight - math.log(2)
     return max(weight * correlation(weight) - log_cosh, log_cosh)
 
@@ -40,8 +41,8 @@ def matching_variation(pairs: int, weight: float, k: int = 2) -> float:
 
 def graph_without_privacy(p: int, weight: float, *, k: int = 2) -> Bound:
     """Table 1, first row: n ≥ Ω(log p/η²), from Fano over the graphs with a single edge, against no edge at all."""
-    whole(2, p=p, k=k)
-    positive(weight=weight)
+    check_whole(2, p=p, k=k)
+    check_positive(weight=weight)
     information = weight**2 / 2 if k > 2 or weight > 300 else weight * correlation(weight) - math.log(math.cosh(weight))
     value = packing.fano(math.log(p * (p - 1) / 2), information, success=SUCCESS)
     return Bound("Table 1, non-private", "the same", "lower", "graph", "none",
@@ -51,8 +52,8 @@ def graph_without_privacy(p: int, weight: float, *, k: int = 2) -> Bound:
 
 def theorem_7_1_pure(p: int, weight: float, epsilon: float, *, k: int = 2, replace_one: bool = False) -> Bound:
     """Theorem 7.1, pure DP: n = Ω(√p/(ηε) + p/ε) to learn the graph of an Ising model (or one of k levels)."""
-    whole(2, p=p)
-    positive(weight=weight, epsilon=epsilon)
+    check_whole(2, p=p)
+    check_positive(weight=weight, epsilon=epsilon)
     pairs = p // 2
     size = pairs * math.log(2)
     linear = packing.pure_packing(size, epsilon, success=SUCCESS)
@@ -66,7 +67,7 @@ def theorem_7_1_pure(p: int, weight: float, epsilon: float, *, k: int = 2, repla
 
 def theorem_7_1_zcdp(p: int, rho: float) -> Bound:
     """Theorem 7.1, zCDP: n = Ω(√(p/ρ)) to learn the graph of an Ising model, whatever the weight."""
-    whole(2, p=p)
+    check_whole(2, p=p)
     value = packing.concentrated_packing(p // 2 * math.log(2), rho, success=SUCCESS)
     return Bound("Theorem 7.1", "[000] Theorem 6.1", "lower", "graph", "zcdp",
                  "(√((p/2) ln 2) − √ln 1.5)/√ρ", value, "proved", "success 2/3")  # fmt: skip
@@ -81,8 +82,8 @@ def theorem_7_4_pure(p: int, k: int, weight: float, epsilon: float, *, replace_o
     the first row and column are not: 2^((k−1)²) of them, and two differ by at least η/4 in a centred entry, since
     W(a,b) − W(a,1) − W(1,b) + W(1,1) takes four of them to make η. (The proof also counts p matrices and builds p/2.)
     """
-    whole(2, p=p, k=k)
-    positive(weight=weight, epsilon=epsilon)
+    check_whole(2, p=p, k=k)
+    check_positive(weight=weight, epsilon=epsilon)
     linear = packing.pure_packing(p // 2 * (k - 1) ** 2 * math.log(2), epsilon, success=SUCCESS)
     root = theorem_7_1_pure(p, weight, epsilon, k=k, replace_one=replace_one).value
     return Bound("Theorem 7.4", "[000] Theorem 6.2", "lower", "parameters", "pure",
@@ -92,7 +93,7 @@ def theorem_7_4_pure(p: int, k: int, weight: float, epsilon: float, *, replace_o
 
 def theorem_7_4_zcdp(p: int, k: int, rho: float) -> Bound:
     """Theorem 7.4, zCDP: n = Ω(√(k²p/ρ)); for the parameters, see :func:`theorem_7_4_pure`."""
-    whole(2, p=p, k=k)
+    check_whole(2, p=p, k=k)
     value = packing.concentrated_packing(p // 2 * (k - 1) ** 2 * math.log(2), rho, success=SUCCESS)
     return Bound("Theorem 7.4", "[000] Theorem 6.2", "lower", "parameters", "zcdp",
                  "(√((k−1)²(p/2) ln 2) − √ln 1.5)/√ρ", value, "proved",
@@ -108,8 +109,8 @@ def theorem_5_1(p: int, alpha: float, epsilon: float, delta: float, *, replace_o
     the printed constants. Any δ will do; the lemma is printed for δ ≤ 3/(64n). It is about the *expected*
     largest error; Definition 2.10 asks for success with probability 2/3, from which no expectation follows.
     """
-    whole(2, p=p)
-    positive(alpha=alpha, epsilon=epsilon)
+    check_whole(2, p=p)
+    check_positive(alpha=alpha, epsilon=epsilon)
     probability(delta=delta)
     d = p // 2
     value = packing.fingerprinting(d, math.sqrt(d) * alpha, 2 * d * alpha / 3, epsilon, delta, replace_one=replace_one)
@@ -120,8 +121,8 @@ def theorem_5_1(p: int, alpha: float, epsilon: float, delta: float, *, replace_o
 
 def theorem_5_1_as_printed(p: int, alpha: float, epsilon: float) -> Bound:
     """Theorem 5.1 with the numbers of its own proof: γ² = 32pα², d = p/2 in Lemma 5.2, so √p/(815 αε)."""
-    whole(2, p=p)
-    positive(alpha=alpha, epsilon=epsilon)
+    check_whole(2, p=p)
+    check_positive(alpha=alpha, epsilon=epsilon)
     if 32 * alpha**2 > 1 / 108:
         raise InputError(f"the proof needs 32pα² ≤ p/108, that is α ≤ 0.0170 (not 1/50), got alpha={alpha}")
     value = packing.fingerprinting_as_printed(p / 2, math.sqrt(32 * p) * alpha, epsilon)
@@ -131,7 +132,7 @@ def theorem_5_1_as_printed(p: int, alpha: float, epsilon: float) -> Bound:
 
 def parameters_without_privacy(p: int, alpha: float, width: float, *, k: int = 2) -> Bound:
     """Table 1, first row, for parameters: within α single edges of weight 2α are told apart, if λ allows them."""
-    positive(alpha=alpha, width=width)
+    check_positive(alpha=alpha, width=width)
     edge = graph_without_privacy(p, 2 * alpha, k=k)
     value = edge.value if 2 * alpha <= width else 0.0
     return Bound(edge.item, edge.also, "lower", "parameters", "none", f"{edge.formula}, η = 2α", value, "proved",
@@ -140,8 +141,8 @@ def parameters_without_privacy(p: int, alpha: float, width: float, *, k: int = 2
 
 def parameters_pure(p: int, alpha: float, width: float, epsilon: float, *, k: int = 2) -> Bound:
     """Theorem 7.1 turned to parameters: weights 0 or 2α are different answers, and so are all multiples up to λ."""
-    whole(2, p=p, k=k)
-    positive(alpha=alpha, width=width, epsilon=epsilon)
+    check_whole(2, p=p, k=k)
+    check_positive(alpha=alpha, width=width, epsilon=epsilon)
     step = 2 * alpha * (1 + 1e-9)
     grid = packing.pure_packing(_log_grid(p, step, width, k), epsilon, success=SUCCESS)
     coupled = theorem_7_1_pure(p, min(step, width), epsilon, k=k).value if step <= width else 0.0
@@ -152,8 +153,8 @@ def parameters_pure(p: int, alpha: float, width: float, epsilon: float, *, k: in
 
 def parameters_zcdp(p: int, alpha: float, width: float, rho: float, *, k: int = 2) -> Bound:
     """Table 1 cites Theorem 5.1 here; a finer grid of weights in Lemma 7.3 says more for all but tiny α."""
-    whole(2, p=p, k=k)
-    positive(alpha=alpha, width=width, rho=rho)
+    check_whole(2, p=p, k=k)
+    check_positive(alpha=alpha, width=width, rho=rho)
     step = 2 * alpha * (1 + 1e-9)
     grid = packing.concentrated_packing(_log_grid(p, step, width, k), rho, success=SUCCESS)
     return Bound("Theorem 7.1", "[000] Theorem 6.1", "lower", "parameters", "zcdp",

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
+from ...arguments import check_positive
 from ...errors import InputError
-from .bound import positive, probability
+from .bound import probability
 
 
 def pure_packing(log_instances: float, epsilon: float, *, success: float = 2 / 3) -> float:
@@ -19,7 +20,7 @@ def pure_packing(log_instances: float, epsilon: float, *, success: float = 2 / 3
     Any table of n rows is n steps from one reference table, on which answer i then has probability at least s e^{−εn};
     these M events exclude each other, so M s e^{−εn} ≤ 1.
     """
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     probability(success=success)
     return max(0.0, (log_instances + math.log(success)) / epsilon)
 
@@ -33,7 +34,7 @@ def coupled_packing(
     least (s − 1/c)e^{−εcD} on instance i, and (M − 1)(s − 1/c)e^{−εcD} ≤ 1 − s; the best c is taken. The lemma is
     printed for s = 9/10 and used for 2/3, which costs only the constant. Under add-remove ε counts twice.
     """
-    positive(epsilon=epsilon, variation=variation)
+    check_positive(epsilon=epsilon, variation=variation)
     probability(success=success)
     steps = epsilon if replace_one else 2 * epsilon
     others = log_instances + math.log1p(-math.exp(-log_instances)) if log_instances < 50 else log_instances
@@ -52,7 +53,7 @@ def concentrated_packing(log_instances: float, rho: float, *, success: float = 2
     reference table. Some answer has probability at most 1/M there; comparing its two probabilities, a·n²ρ ≥
     (a ln s)/(a − 1) + ln M, and the best a gives n²ρ ≥ (√ln M − √ln(1/s))².
     """
-    positive(rho=rho)
+    check_positive(rho=rho)
     probability(success=success)
     return max(0.0, math.sqrt(max(log_instances, 0.0)) - math.sqrt(-math.log(success))) / math.sqrt(rho)
 
@@ -60,7 +61,7 @@ def concentrated_packing(log_instances: float, rho: float, *, success: float = 2
 def fano(log_instances: float, information: float, *, success: float = 2 / 3) -> float:
     """Without privacy: n ≥ (ln M − h(s) − (1 − s) ln(M − 1))/I, I the largest divergence of an instance from one
     reference distribution (Fano). **Proved.** What Table 1 calls folklore."""
-    positive(information=information)
+    check_positive(information=information)
     probability(success=success)
     entropy = -success * math.log(success) - (1 - success) * math.log(1 - success)
     others = log_instances + math.log1p(-math.exp(-log_instances)) if 0 < log_instances < 50 else log_instances
@@ -75,7 +76,7 @@ _LARGEST_TERM = 2 * MEANS * 2 * (1 - math.sqrt(1 - MEANS**2))  # of one coordina
 
 def fingerprinting_as_printed(dimension: float, gamma: float, epsilon: float) -> float:
     """Lemma 5.2 ([KLSU19] Lemma 6.2): n ≥ d/(72γε), for δ ≤ 3/(64n) and γ² ≤ d/54."""
-    positive(dimension=dimension, gamma=gamma, epsilon=epsilon)
+    check_positive(dimension=dimension, gamma=gamma, epsilon=epsilon)
     if gamma**2 > dimension / 54:
         raise InputError(f"the lemma needs γ² ≤ d/54 = {dimension / 54:.4g}, got γ² = {gamma**2:.4g}")
     return dimension / (72 * gamma * epsilon)
@@ -93,7 +94,7 @@ def fingerprinting(
     E|Z′_i| ≤ a² E‖f − μ‖₂, and (ε, δ)-DP bounds E Z_i ≤ sinh(ε) E|Z′_i| + (1 + e^{−ε})δB, |Z_i| ≤ B = 0.0763 d. Hence
     n ≥ (d/27 − E‖·‖²)/(sinh(ε) E‖·‖/9 + (1 + e^{−ε})δB). Under add-remove a replacement costs (2ε, (1 + e^ε)δ).
     """
-    positive(dimension=dimension, error=error, epsilon=epsilon)
+    check_positive(dimension=dimension, error=error, epsilon=epsilon)
     if not replace_one:
         delta, epsilon = (1 + math.exp(epsilon)) * delta, 2 * epsilon
     signal = dimension * MEANS**2 / 3 - squared_error

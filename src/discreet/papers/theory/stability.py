@@ -12,15 +12,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_positive
 from ...errors import InputError
-from .bound import positive, probability
+from .bound import probability
 
 Array = NDArray[np.float64]
 
 
 def threshold(epsilon: float, delta: float) -> float:
     """What a noisy count must exceed to be released."""
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     probability(delta=delta)
     return 1 + 2 * math.log(2 / delta) / epsilon
 

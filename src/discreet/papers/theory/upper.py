@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 
+from ...arguments import check_positive, check_whole
 from ...errors import InputError
 from . import polynomials
-from .bound import Bound, Constant, Goal, Notion, exponential, positive, power, probability, whole
+from .bound import Bound, Constant, Goal, Notion, exponential, power, probability
 from .lemmas import loss_for_error, records_for_risk, unbiasedness
 from .stability import blocks_needed
 
@@ -34,8 +35,8 @@ def _upper(
 
 def theorem_1_3(records: float, features: int, width: float, rho: float, failure: float = FAILURE) -> Bound:
     """Theorem 1.3, Corollary 3.4: empirical excess risk of private sparse logistic regression in ‖w‖₁ ≤ λ."""
-    positive(records=records, width=width, rho=rho)
-    whole(1, features=features)
+    check_positive(records=records, width=width, rho=rho)
+    check_whole(1, features=features)
     probability(failure=failure)
     value = width ** (4 / 3) * math.log(records * features / failure) / (records * math.sqrt(rho)) ** (2 / 3)
     return _upper("Theorem 1.3, Corollary 3.4", "[000] Theorem 1.3", "risk", "zcdp", "λ^(4/3) ln(np/β)/(n√ρ)^(2/3)",
@@ -60,8 +61,8 @@ def lemma_3_3(
     failure: float = FAILURE,
 ) -> Bound:
     """Lemma 3.3: excess empirical risk of private Frank–Wolfe over a polytope, T = (Γn√ρ/(L₁‖C‖₁))^(2/3)."""
-    positive(records=records, radius=radius, lipschitz=lipschitz, curvature=curvature, rho=rho)
-    whole(1, vertices=vertices)
+    check_positive(records=records, radius=radius, lipschitz=lipschitz, curvature=curvature, rho=rho)
+    check_whole(1, vertices=vertices)
     value = curvature ** (1 / 3) * (lipschitz * radius) ** (2 / 3) * math.log(records * vertices / failure)
     value /= (records * math.sqrt(rho)) ** (2 / 3)
     return _upper("Lemma 3.3", "supplement of [000]", "risk", "zcdp", "Γ^(1/3)(L₁‖C‖)^(2/3) ln(n|S|/β)/(n√ρ)^(2/3)",
@@ -75,8 +76,8 @@ def theorem_3_8(p: int, width: float, alpha: float, rho: float, *, proved: bool 
     that 8λ and 6λ suffice in the exponents for the printed 12λ and 9λ; then :func:`.lemmas.records_for_risk` a node
     with ρ/p and failure 1/(3p).
     """
-    whole(2, p=p)
-    positive(width=width, alpha=alpha, rho=rho)
+    check_whole(2, p=p)
+    check_positive(width=width, alpha=alpha, rho=rho)
     formula = "λ² ln(p)e^(12λ)/α⁴ + √p λ² ln²(p)e^(9λ)/(√ρ α³)"
     if proved:
         gamma = loss_for_error(2 * alpha, norm=2 * width, unbiased=unbiasedness(width))
@@ -98,8 +99,8 @@ def theorem_3_11(p: int, k: int, width: float, alpha: float, rho: float, *, prov
     ``proved``: a problem a node and unordered pair of levels, so ρ/(p(k−1)) each under add-remove; ‖w‖₁ ≤ 2λk; and
     n = n_uv/δ, as a pair holds at least nδ of the records with probability 1 − e^{−nδ/4}.
     """
-    whole(2, p=p, k=k)
-    positive(width=width, alpha=alpha, rho=rho)
+    check_whole(2, p=p, k=k)
+    check_positive(width=width, alpha=alpha, rho=rho)
     formula = "λ²k⁵ ln(pk)e^(14λ)/α⁴ + √p λ²k^5.5 ln²(pk)e^(11λ)/(√ρ α³)"
     if proved:
         delta = unbiasedness(width, k)
@@ -123,8 +124,8 @@ def theorem_4_2(p: int, t: int, width: float, alpha: float, rho: float, *, prove
 
     ``proved``: :func:`.polynomials.in_total`.
     """
-    whole(2, p=p, t=t)
-    positive(width=width, alpha=alpha, rho=rho)
+    check_whole(2, p=p, t=t)
+    check_positive(width=width, alpha=alpha, rho=rho)
     log, common = math.log(p), power(2 * t, t)
     formula = "(2t)^O(t)e^O(λt)(p^(4t) ln p/α⁴ + p^(3t+½) ln²p/(√ρ α³))"
     if proved:
@@ -142,8 +143,8 @@ def lemma_4_4(p: int, t: int, width: float, alpha: float, rho: float, *, proved:
 
     ``proved``: n₁ + n₂ of :func:`.polynomials.maximal`.
     """
-    whole(2, p=p, t=t)
-    positive(width=width, alpha=alpha, rho=rho)
+    check_whole(2, p=p, t=t)
+    check_positive(width=width, alpha=alpha, rho=rho)
     log = math.log(p)
     formula, holds = "e^(5λt)√p ln²p/(√ρ α^4.5) + e^(6λt) ln p/α⁶", "and n₂ = λ²t ln p/α² records for the parities"
     if proved:
@@ -162,8 +163,8 @@ def lemma_4_5(p: int, t: int, width: float, alpha: float, rho: float, *, proved:
     The proof prices an ε₀-DP step at ε₀² where Lemma 2.14 gives ε₀²/2: sound, and loose. ``proved``: the version that
     selects and averages, :func:`.polynomials.parities`.
     """
-    whole(2, p=p, t=t)
-    positive(width=width, alpha=alpha, rho=rho)
+    check_whole(2, p=p, t=t)
+    check_positive(width=width, alpha=alpha, rho=rho)
     formula = "tλ²√p ln p/(√ρ α²)"
     if proved:
         value = polynomials.parities(p, t, alpha / (8 * width), rho, 1 / 20)
@@ -176,8 +177,8 @@ def lemma_4_5(p: int, t: int, width: float, alpha: float, rho: float, *, proved:
 
 def lemma_4_6(p: int, t: int, width: float, alpha: float, rho: float) -> Bound:
     """Lemma 4.6: the same by follow-the-perturbed-leader with an optimisation oracle (sepFEM)."""
-    whole(2, p=p, t=t)
-    positive(width=width, alpha=alpha, rho=rho)
+    check_whole(2, p=p, t=t)
+    check_positive(width=width, alpha=alpha, rho=rho)
     value = t * width**2 * p**1.25 * math.log(p) / (math.sqrt(rho) * alpha**2)
     return _upper("Lemma 4.6", "supplement of [000]", "queries", "zcdp", "tλ²p^(5/4) ln p/(√ρ α²)", value,
                   "order only", "success 19/20; [000] Theorem 1.4 prints p^(3/2) and ρ")  # fmt: skip
@@ -213,8 +214,8 @@ def theorem_6_2(p: int, k: int, width: float, weight: float, *, proved: bool = F
 
     ``proved``: ℓ₁-constrained logistic regressions, every weight within η/2, then a threshold at η/2.
     """
-    whole(2, p=p, k=k)
-    positive(width=width, weight=weight)
+    check_whole(2, p=p, k=k)
+    check_positive(width=width, weight=weight)
     if proved:
         value = _graph_records(p, k, width, weight, FAILURE)
     else:
@@ -239,8 +240,8 @@ def theorem_6_3(
     p: int, k: int, width: float, weight: float, epsilon: float, delta: float, *, proved: bool = False
 ) -> Bound:
     """Corollary 6.3 ([000] Corollary 5.3) = Theorem 1.5: the graph of a pairwise model under (ε, δ)."""
-    whole(2, p=p, k=k)
-    positive(width=width, weight=weight, epsilon=epsilon)
+    check_whole(2, p=p, k=k)
+    check_positive(width=width, weight=weight, epsilon=epsilon)
     probability(delta=delta)
     base = theorem_6_2(p, k, width, weight, proved=proved)
     factor = blocks_needed(epsilon, delta, success=2 / 3) if proved else math.log(1 / delta) / epsilon
@@ -255,8 +256,8 @@ def theorem_6_4(p: int, t: int, width: float, weight: float, *, proved: bool = F
 
     ``proved``: :func:`.polynomials.graph`, by ℓ₁-constrained regressions in place of Sparsitron.
     """
-    whole(2, p=p, t=t)
-    positive(width=width, weight=weight)
+    check_whole(2, p=p, t=t)
+    check_positive(width=width, weight=weight)
     formula, holds = "e^O(λt) ln(p/η)/η⁴", "success 2/3; e^O(λt) read as e^(7λt), which is Theorem 6.2's at t = 2"
     if proved:
         value = polynomials.graph(p, t, width, weight, FAILURE)
@@ -270,7 +271,7 @@ def theorem_6_5(
     p: int, t: int, width: float, weight: float, epsilon: float, delta: float, *, proved: bool = False
 ) -> Bound:
     """Corollary 6.5: the graph of a binary t-wise field under (ε, δ)."""
-    positive(epsilon=epsilon)
+    check_positive(epsilon=epsilon)
     probability(delta=delta)
     base = theorem_6_4(p, t, width, weight, proved=proved)
     factor = blocks_needed(epsilon, delta, success=2 / 3) if proved else math.log(1 / delta) / epsilon
@@ -284,7 +285,7 @@ def lemma_6_1(base: float, epsilon: float, delta: float, *, success: float | Non
 
     **Proved**: blocks × base, with the exact number of blocks for success 1 − δ (or another).
     """
-    positive(base=base)
+    check_positive(base=base)
     blocks = blocks_needed(epsilon, delta, success=1 - delta if success is None else success)
     return _upper("Lemma 6.1", "[000] Lemma 5.1", "graph", "approx", f"{blocks} blocks × n, O(n ln(1/δ)/ε)",
                   blocks * base, "proved", "the base learner is right with probability 2/3 on each block")  # fmt: skip

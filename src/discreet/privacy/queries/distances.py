@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +18,10 @@ from numpy.typing import NDArray
 from ...domain import Clique, Domain
 from ...errors import InputError
 from ...tables.base import IntArray
-from ..query import Marginals, Part, Query, Score
-from ..unit import PrivacyUnit, Relation, Sensitivity
+from ..query import MOST, Marginals, Part, Query, SumScore
+from ..unit import Relation, Sensitivity
 
-MOST = 2**60  # beyond 64 bits a sum would wrap around, and one record could move it by far more than we say
+FINEST = 2**10
 
 
 class Distances(Query):
@@ -30,10 +31,20 @@ class Distances(Query):
     1: L1 = m, L2² = m, L∞ = 1. Replacing a record takes one from a cell and adds one to another: at most 2 each,
     L1 = 2m, L2² = 4m, L∞ = 2. (A table of one cell, the number of records, moves by 1 and 0; it is counted like the
     others.) r must be public: made of released numbers alone, never of the rows.
+
+    ``finer``: in how many parts a count is divided. Expectations are rounded to the grid 1/k and distances are counted
+    in it: Σ|k·x − r'|, r' = k·r rounded. A record then moves each by k, which is 1 record as before: all norms are k
+    (L2² is k²) times as large in units of the grid.
     """
 
     def __init__(
-        self, domain: Domain, cliques: Iterable[Iterable[str]], expected: Sequence[NDArray[Any]], *, label: str = ""
+        self,
+        domain: Domain,
+        cliques: Iterable[Iterable[str]],
+        expected: Sequence[NDArray[Any]],
+        *,
+        label: str = "",
+        finer: int = 1,
     ) -> None:
         tables = Marginals(domain, cliques)
         super().__init__(domain)
@@ -42,14 +53,23 @@ class Distances(Query):
             raise InputError("there is no table to compare; name at least one clique")
         if len(expected) != len(self._cliques):
             raise InputError(f"{len(self._cliques)} tables need as many expectations, got {len(expected)}")
-        rounded = [np.rint(np.asarray(r, dtype=np.float64)) for r in expected]
-        for part, r in zip(tables.parts, rounded, strict=True):
-            if r.shape != part.shape:
-                raise InputError(f"the expectation of {part.label} must have shape {part.shape}, got {r.shape}")
-            if not np.abs(r).sum() < MOST:
-                raise InputError(f"the expectation of {part.label} must hold finite counts, 2⁶⁰ in all at most")
-        self._expected = [r.astype(np.int64) for r in rounded]
+        if type(finer) is not int or not 1 <= finer <= FINEST:
+            raise InputError(f"finer is a whole number between 1 and {FINEST:,}, got {finer!r}")
+        size = {a.name: a.size for a in domain.attributes}
+        for clique, r in zip(self._cliques, expected, strict=True):
+            shape = tuple([size[n] for n in clique])
+            if np.shape(r) != shape:
+                raise InputError(f"the expectation of {_name(clique)} must have shape {shape}, got {np.shape(r)}")
+        # All cells one after the other, and where each table begins: a hundred thousand tables are as quick as one.
+        rounded = np.rint(finer * _flat(expected))
+        self._starts = np.cumsum([0, *(np.size(r) for r in expected[:-1])])
+        large = ~(np.add.reduceat(np.abs(rounded), self._starts) < MOST)
+        if large.any():
+            clique = self._cliques[int(np.argmax(large))]
+            raise InputError(f"the expectation of {_name(clique)} must hold finite counts, 2⁶⁰ in all at most")
+        self._expected: IntArray = rounded.astype(np.int64)
         self._label = label or "distances"
+        self._finer = finer
 
     @property
     def cliques(self) -> tuple[Clique, ...]:
@@ -58,47 +78,96 @@ class Distances(Query):
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         about = {"distances": [list(c) for c in self._cliques]}
-        return (Part(self._label, (len(self._cliques),), about=about),)
+        return (Part(self._label, (len(self._cliques),), grid=Fraction(1, self._finer), about=about),)
 
     def describe(self) -> dict[str, Any]:
         """With a digest of what was expected, by which two questions can be told apart."""
-        expected = hashlib.sha256(b"".join(r.tobytes() for r in self._expected)).hexdigest()
+        expected = hashlib.sha256(self._expected.tobytes()).hexdigest()
         return {**super().describe(), "expected": expected[:16]}
 
     def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
-        m = len(self._cliques)
-        return (Sensitivity(m, m, 1, m) if relation == "add-remove" else Sensitivity(2 * m, 4 * m, 2, m),)
+        m, moved = len(self._cliques), self._finer * (1 if relation == "add-remove" else 2)
+        return (Sensitivity(m * moved, m * moved**2, moved, m),)
 
     def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
-        found = [int(np.abs(x - r).sum()) for x, r in zip(counts, self._expected, strict=True)]
-        return (np.array(found, dtype=np.int64),)
+        return (np.add.reduceat(np.abs(self._finer * _flat(counts) - self._expected), self._starts),)
 
 
-class WorthMeasuring(Score):
+def _flat(tables: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([np.reshape(t, -1) for t in tables])
+
+
+def _name(clique: Clique) -> str:
+    return " × ".join(clique) or "number of records"
+
+
+class TotalDistance(Distances):
+    """The sum of all m distances, one number: for their mean under Laplace noise, which m numbers apart would have
+    √m times as noisy.
+
+    Sensitivity. The sum moves by as much as m distances do together: L1 = L∞ = m, L2² = m²; under replace-one twice
+    that (and k times as much on a grid of 1/k).
+    """
+
+    def __init__(self, *told: Any, **more: Any) -> None:
+        super().__init__(*told, **more)
+        if not np.abs(self._expected.astype(np.float64)).sum() < MOST:
+            raise InputError("the expectations of all tables must hold 2⁶⁰ counts in all at most")
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        about = {"distances": [list(c) for c in self._cliques]}
+        return (Part(self._label, (1,), grid=Fraction(1, self._finer), about=about),)
+
+    def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
+        (each,) = super().row_sensitivity(relation)
+        return (Sensitivity(each.l1, each.l1**2, each.l1, 1),)
+
+    def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
+        return tuple(found.sum(keepdims=True) for found in super().combine(counts))
+
+
+class WorstTable(SumScore):
+    """Select the table that is furthest from public expectations: a score for each clique, its distance."""
+
+    noun = ("choice of a table", "choices of a table")
+    query: Distances
+
+    def __init__(self, distances: Distances) -> None:
+        self.query = distances
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        return tuple(" × ".join(c) for c in self.query.cliques)
+
+    def describe(self) -> dict[str, Any]:
+        return {**super().describe(), "expected": self.query.describe()["expected"]}
+
+    def scores(self, sums: Sequence[IntArray]) -> IntArray:
+        return sums[0]
+
+
+class WorthMeasuring(WorstTable):
     """Select the table whose distance from public expectations most exceeds a public price, or none of them.
 
-    Scores: Σ|x − r| of each clique less its price, a public whole number; and 0 for ``none``, the last candidate. Each
-    moves as a distance does (:class:`Distances`): by at most 1 under add-remove and 2 under replace-one, times the rows
-    of a person; ``none`` does not move.
+    Scores: Σ|x − r| of each clique less its price, a public whole number, which moves as the distance does; and 0 for
+    ``none``, the last candidate, which does not move.
     """
 
     def __init__(self, distances: Distances, prices: Sequence[int]) -> None:
-        self.query = distances
+        super().__init__(distances)
         if len(prices) != len(distances.cliques) or not all(type(p) is int and abs(p) < MOST for p in prices):
             raise InputError(f"{len(distances.cliques)} tables need as many prices, whole numbers below 2⁶⁰")
         self._prices = np.array(prices, dtype=np.int64)
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        assert self.query.cliques is not None
-        return (*(" × ".join(c) for c in self.query.cliques), "none")
+        return (*super().candidates, "none")
 
     def describe(self) -> dict[str, Any]:
-        asked = self.query.describe()["expected"].encode() + self._prices.tobytes()
-        return {**super().describe(), "expected": hashlib.sha256(asked).hexdigest()[:16]}
+        described = super().describe()
+        asked = described["expected"].encode() + self._prices.tobytes()
+        return {**described, "expected": hashlib.sha256(asked).hexdigest()[:16]}
 
     def scores(self, sums: Sequence[IntArray]) -> IntArray:
         return np.append(sums[0] - self._prices, 0)
-
-    def linf(self, unit: PrivacyUnit) -> int:
-        return max(s.linf for s in self.query.sensitivity(unit))

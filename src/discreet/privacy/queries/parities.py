@@ -22,7 +22,7 @@ from ...encoding import Codes
 from ...errors import InputError
 from ...measurement import Measurement
 from ...tables.base import IntArray
-from ..query import GroupedScore, Part, Query, Score
+from ..query import GroupedScore, Part, Query, SumScore, whole_counts
 from ..unit import PrivacyUnit, Relation, Sensitivity
 
 CHUNK = 1 << 13  # rows of a product: small enough for a cache, and far below the 2²⁴ where 4-byte sums stop being exact
@@ -176,7 +176,7 @@ def most_odd(columns: int, monomials: Sequence[tuple[int, ...]]) -> int:
     return len(monomials)
 
 
-class ParityResiduals(Score):
+class ParityResiduals(SumScore):
     """Select the parity that a public approximation fits worst: |sum − approximation|, a score for each monomial.
 
     By the triangle inequality a record moves it by at most 1, and replacing one by at most 2.
@@ -187,13 +187,7 @@ class ParityResiduals(Score):
     def __init__(self, domain: Domain, monomials: Iterable[Iterable[str]], approximation: NDArray[Any]) -> None:
         self.query = ParitySums(domain, monomials)
         self._monomials = self.query.monomials
-        rounded = np.rint(np.asarray(approximation, dtype=np.float64))
-        if rounded.shape != (len(self._monomials),):
-            raise InputError(f"{len(self._monomials)} parities need as many approximations, got {rounded.shape}")
-        # Beyond 64 bits the score would wrap around, and one record could move it by far more than we say.
-        if not np.all(np.abs(rounded) < 2**60):
-            raise InputError("the approximations of parities must be finite, 2⁶⁰ at most")
-        self._approximation = rounded.astype(np.int64)
+        self._approximation = whole_counts(approximation, (len(self._monomials),), "the approximation of the parities")
 
     @property
     def candidates(self) -> tuple[str, ...]:
@@ -202,9 +196,6 @@ class ParityResiduals(Score):
     def scores(self, sums: Sequence[IntArray]) -> IntArray:
         out: IntArray = np.abs(sums[0] - self._approximation)
         return out
-
-    def linf(self, unit: PrivacyUnit) -> int:
-        return max(s.linf for s in self.query.sensitivity(unit))
 
 
 class PartnerResiduals(GroupedScore):

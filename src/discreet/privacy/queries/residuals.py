@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...tables.base import IntArray
-from ..query import Query, Score, named
-from ..unit import PrivacyUnit
+from ..query import Query, SumScore, named, whole_counts
 
 
-class SignedResiduals(Score):
+class SignedResiduals(SumScore):
     """Candidates +q and −q for every sum q of a query; their scores are sum − approximation and its negative.
 
     The sign is chosen together with the sum: whoever is told "−q" learns that the approximation is too large, and
@@ -30,13 +29,7 @@ class SignedResiduals(Score):
         if any(p.grid != 1 for p in query.parts):
             raise InputError("signed residuals are of whole counts; this query's sums stand on a grid")
         self._sums = sum(p.cells for p in query.parts)
-        rounded = np.rint(np.asarray(approximation, dtype=np.float64))
-        if rounded.shape != (self._sums,):
-            raise InputError(f"{self._sums} sums need as many approximations, got shape {rounded.shape}")
-        # Beyond 64 bits the score would wrap around, and one record could move it by far more than we say.
-        if not np.all(np.abs(rounded) < 2**60):
-            raise InputError("the approximations must be finite, 2⁶⁰ at most")
-        self._approximation = rounded.astype(np.int64)
+        self._approximation = whole_counts(approximation, (self._sums,), "the approximation of the sums")
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:
@@ -46,9 +39,6 @@ class SignedResiduals(Score):
     def scores(self, sums: Sequence[IntArray]) -> IntArray:
         residuals = np.concatenate([s.reshape(-1) for s in sums]) - self._approximation
         return np.concatenate([residuals, -residuals])
-
-    def linf(self, unit: PrivacyUnit) -> int:
-        return max(s.linf for s in self.query.sensitivity(unit))
 
     def describe(self) -> dict[str, Any]:
         return {**named("score", self), "candidates": 2 * self._sums}

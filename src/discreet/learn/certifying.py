@@ -1,0 +1,302 @@
+"""The last step of a procedure: how far is the model from the records? Bought with a share of the budget.
+
+Pairs of columns (or a workload of cliques) are compared with the model that the steps before have led to: Σ|x − r| for
+each, x the counts of the records, r = N·μ with μ the model's marginal and N the number of records as far as it is known
+(:class:`~discreet.privacy.queries.distances.Distances`). The model is a function of what was released, so r is public.
+:mod:`discreet.release.certificate` makes estimates and intervals of the answers.
+
+What is asked, within the share:
+
+1. the number of records, a fifth of the share, unless it is public or the tables so far tell it as well as that fifth
+   would;
+2. under (ε, δ) and zCDP all distances at once, with Gaussian noise. Their mean has the noise that asking for the sum
+   alone would have: √m·Δ·√m against m·Δ, both divided by m;
+3. under pure DP the mean has half of the rest, because m distances apart would have it √m times as noisy. The other
+   half is for single pairs: for all of them where their noise leaves something to see, and otherwise for the largest
+   one, selected privately and then measured.
+
+Guarantee: the step's share; every request is a part of it, and what is asked depends on released numbers alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Clique, Domain
+from ..errors import BudgetError, InputError, counted
+from ..graph import DEFAULT_MEMORY_LIMIT
+from ..inference.exact import get_engine
+from ..measurement import Measurement, Measurements
+from ..models.base import Model
+from ..privacy.budget import ApproxDP, Budget, PureDP, exact, part_of
+from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
+from ..privacy.queries.distances import Distances, TotalDistance, WorstTable
+from ..privacy.query import Marginals
+from ..privacy.requests import Asking, Measure, Select
+from ..privacy.unit import PrivacyUnit
+from .consistency import total_and_variance
+from .fields.rounds import MOST_LEVELS
+from .planned import selecting
+from .procedure import Found, Procedure, Step, Whole
+
+Array = NDArray[np.float64]
+FOUND = "certificate"
+"""Under which name the answers are found."""
+MOST_PAIRS = 3000
+"""Compared at once. Of more, so many are taken whose names have the smallest digests: public, and like any others."""
+LARGEST_TABLE = 2**22
+FINER = 64  # expectations are rounded to a 64th of a record, far below any noise
+DRAWN = 200_000  # records that stand for a model whose marginals cannot be computed
+SHOWN_WIDTH = 0.05
+"""Noise beyond which single pairs are not worth asking for: half the width of a 90 % interval of total variation."""
+_PARTS = (1, 4)  # of a share: the number of records, the distances
+MOST_SHARE = Fraction(1, 2)
+
+
+def checked_share(share: Any, name: str = "certify") -> float:
+    """Which part of the budget a certificate may have: nothing, or up to a half."""
+    number = isinstance(share, int | float) and not isinstance(share, bool)
+    if not number or not 0 <= share <= MOST_SHARE:
+        shown = repr(share)[:40]
+        raise InputError(
+            f"{name} is the part of the budget that buys the certificate of fit, from 0 (none) to {float(MOST_SHARE)}, "
+            f"as in 0.03; got {shown}"
+        )
+    return float(share)
+
+
+def divided(budget: Budget, share: float, *, as_one_gaussian: bool = False) -> tuple[Budget, Budget]:
+    """What is left for learning, and what the certificate has; both in a notion in which they add up to the budget."""
+    notion = budget.to_gaussian() if as_one_gaussian and isinstance(budget, ApproxDP) else None
+    part = exact(share, "certify")
+    rest, own = (notion or budget).split([1 - part, part])
+    return rest, own
+
+
+def with_certificate(procedure: Procedure, whole: Whole, certifying: Certifying) -> Procedure:
+    """A procedure that was prepared with what is left of the budget, and the certificate as its last step."""
+    if procedure.composition not in ("composed", "as one Gaussian"):
+        raise InputError(
+            f"{procedure.method} asks random blocks of the records, each with the whole budget, so that nothing is "
+            "left for a certificate in the same run: leave certify out, and buy one afterwards with `discreet certify`"
+        )
+    steps = tuple(_of_the_whole(step, procedure.whole, whole) for step in procedure.steps)
+    return replace(procedure, whole=whole, steps=(*steps, certifying.step(whole)))
+
+
+def _of_the_whole(step: Step, before: Whole, whole: Whole) -> Step:
+    """The same step, with rows that show parts of the whole budget."""
+    factor = float(part_of(step.share, whole.budget) / part_of(step.share, before.budget))
+    rows = []
+    for row in step.rows:
+        between = row.share_range and (row.share_range[0] * factor, row.share_range[1] * factor)
+        rows.append(replace(row, share=row.share * factor, share_range=between))
+    return replace(step, rows=tuple(rows))
+
+
+def all_pairs(domain: Domain) -> list[Clique]:
+    """Every pair of columns that a table can be held of; the column itself where there is only one."""
+    if len(domain) == 1:
+        return [domain.names]
+    return [c for c in combinations(domain.names, 2) if domain.size(c) <= LARGEST_TABLE]
+
+
+def some_of(cliques: Sequence[Clique]) -> list[Clique]:
+    """At most so many, by a public rule that has nothing to do with the records or the model."""
+    if len(cliques) <= MOST_PAIRS:
+        return list(cliques)
+    digests = {c: hashlib.sha256("\0".join(c).encode()).digest() for c in cliques}
+    chosen = set(sorted(cliques, key=digests.__getitem__)[:MOST_PAIRS])
+    return [c for c in cliques if c in chosen]
+
+
+@dataclass(frozen=True)
+class Certifying:
+    """What is compared, with which share; ``estimate`` makes the model of what the steps before released.
+
+    ``cliques``: all pairs by default.
+    """
+
+    share: Budget
+    estimate: Callable[[Measurements], Model]
+    cliques: tuple[Clique, ...] = ()
+
+    def step(self, whole: Whole) -> Step:
+        """The step, to be shown and run."""
+        compared, every = self._compared(whole.domain)
+        many = counted(len(compared), self._noun(whole.domain))
+        some = f" (of {every:,})" if every > len(compared) else ""
+        kinds = ("laplace", selecting(self.share)) if isinstance(self.share, PureDP) else ("gaussian",)
+
+        def asks(released: Measurements) -> Asking[Found]:
+            return (yield from self._asks(whole, released))
+
+        return whole.later(
+            f"certificate: distances of {many}{some} from the model", self.share, asks, *kinds, kept=False
+        )
+
+    def _noun(self, domain: Domain) -> str:
+        return "table" if self.cliques or len(domain) == 1 else "pair"
+
+    def _compared(self, domain: Domain) -> tuple[list[Clique], int]:
+        every = list(self.cliques) or all_pairs(domain)
+        if not every:
+            raise InputError("no pair of columns is small enough to be certified; coarsen columns in the schema")
+        if self.cliques and len(every) > MOST_PAIRS:
+            raise InputError(f"a certificate compares at most {MOST_PAIRS:,} tables, got {len(every):,}")
+        return some_of(every), len(every) if self.cliques else max(math.comb(len(domain), 2), 1)
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    def _asks(self, whole: Whole, released: Measurements) -> Asking[Found]:
+        domain, unit = whole.domain, whole.unit
+        model = self.estimate(released)
+        compared, every = self._compared(domain)
+        count, rest = self.share.split(_PARTS)
+        before = _told(released, whole)
+        fifth = Measure(count, Marginals(domain, [()]), _kind(count))
+        if before is None or before[1] > _variance(fifth, unit):
+            (more,) = yield fifth
+            records, variance = _pooled(before, more)
+        else:
+            rest = self.share
+            records, variance = before
+        records = max(records, 1.0)
+        shapes, computed = marginals(model, compared)
+        expected = [records * mu for mu in shapes]
+        facts: dict[str, Any] = {
+            "cliques": [list(c) for c in compared],
+            "every": every,
+            "workload": bool(self.cliques),
+            "records": records,
+            "records_deviation": math.sqrt(variance),
+            "squares": [round(float((mu**2).sum()), 6) for mu in shapes],
+            "from_independence": round(from_independence(shapes), 6),
+            "computed": computed,
+        }
+        if not isinstance(rest, PureDP):
+            asked = Distances(domain, compared, expected, label=FOUND, finer=FINER)
+            (each,) = yield Measure(rest, asked, "gaussian")
+            return {FOUND: {**facts, "each": _plain(each, range(len(compared)))}}
+        half, singles = rest.split([1, 1])
+        (total,) = yield Measure(half, TotalDistance(domain, compared, expected, label=FOUND, finer=FINER), "laplace")
+        facts["total"] = _plain(total)
+        asked = Distances(domain, compared, expected, label=FOUND, finer=FINER)
+        if _width(Measure(singles, asked, "laplace"), unit, records) <= SHOWN_WIDTH:
+            (each,) = yield Measure(singles, asked, "laplace")
+            return {FOUND: {**facts, "each": _plain(each, range(len(compared)))}}
+        for_choice, for_it = singles.split([1, 1])
+        worst = yield Select(for_choice, WorstTable(Distances(domain, compared, expected)))
+        (at,) = worst.indices
+        one = Distances(domain, [compared[at]], [expected[at]], label=FOUND, finer=FINER)
+        (each,) = yield Measure(for_it, one, "laplace")
+        return {FOUND: {**facts, "each": _plain(each, [at])}}
+
+
+def _told(released: Measurements, whole: Whole) -> tuple[float, float] | None:
+    """The number of records as far as it is known already, and the variance of that."""
+    if whole.public_size is not None and whole.unit.column is None:
+        return float(whole.public_size), 0.0
+    tables = [m for m in released if m.clique is not None and not m.proportions]
+    return total_and_variance(tables) if tables else None
+
+
+def _kind(share: Budget) -> NoiseChoice:
+    return "laplace" if isinstance(share, PureDP) else "gaussian"
+
+
+def _variance(asked: Measure, unit: PrivacyUnit) -> float:
+    (call,) = plan_noise(asked.query, unit, asked.share, noise=asked.noise).calls
+    return noise_of(call).variance
+
+
+def _width(asked: Measure, unit: PrivacyUnit, records: float) -> float:
+    """Half the width of a 90 % interval of total variation, as far as it comes from the noise of one distance."""
+    (call,) = plan_noise(asked.query, unit, asked.share, noise=asked.noise).calls
+    return noise_of(call).half_width(0.9) / FINER / (2 * records)
+
+
+def _pooled(before: tuple[float, float] | None, more: Measurement) -> tuple[float, float]:
+    count, variance = float(more.values), more.noise.variance
+    if before is None:
+        return count, variance
+    if variance + before[1] == 0:  # exact counts, where nothing is protected
+        return count, 0.0
+    weight = variance / (variance + before[1])
+    return weight * before[0] + (1 - weight) * count, weight * before[1]
+
+
+def _plain(noisy: Measurement, which: Iterable[int] = ()) -> dict[str, Any]:
+    return {
+        "counts": [int(n) for n in noisy.counts],
+        "noise": noisy.noise.kind,
+        "scale": noisy.noise.scale,
+        "grid": str(noisy.grid),
+        "which": list(which),
+    }
+
+
+# -- the model's side ------------------------------------------------------------------------------------------------
+
+
+def marginals(model: Model, cliques: Sequence[Clique]) -> tuple[list[Array], str]:
+    """What the model says of each clique, and how that was computed: exactly, or, where its graph is too wide, from
+    records drawn from it, always the same ones."""
+    if model.forecast.bytes <= DEFAULT_MEMORY_LIMIT:
+        beliefs = get_engine(model.domain, model.cliques, memory_limit=DEFAULT_MEMORY_LIMIT).calibrate(model.potentials)
+        if len(cliques) < len(model.domain) or sum(model.domain.shape) > MOST_LEVELS:
+            return [np.asarray(beliefs.probabilities(c)) for c in cliques], "exactly"
+        pairs = beliefs.pairs()  # all at once: the way between two columns is walked once for many
+        found = [pairs[c[0], c[1]] if len(c) == 2 else beliefs.probabilities(c) for c in cliques]
+        return [np.asarray(table, dtype=np.float64) for table in found], "exactly"
+    codes = model.sample(DRAWN, random_state=0).codes
+    at = {name: codes[:, i].astype(np.int64) for i, name in enumerate(model.domain.names)}
+    out = []
+    for clique in cliques:
+        shape = tuple(model.domain[n].size for n in clique)
+        cells = np.ravel_multi_index([at[n] for n in clique], shape)
+        out.append(np.bincount(cells, minlength=math.prod(shape)).reshape(shape) / DRAWN)
+    return out, "from records drawn from the model"
+
+
+def from_independence(tables: Sequence[Array]) -> float:
+    """How far the model's own tables are from those of independent columns, in total variation, on average."""
+    return float(np.mean([np.abs(mu - _product(mu)).sum() / 2 for mu in tables]))
+
+
+def _product(mu: Array) -> Array:
+    out = np.ones(())
+    for axis in range(mu.ndim):
+        out = np.multiply.outer(out, mu.sum(axis=tuple(a for a in range(mu.ndim) if a != axis)))
+    return out
+
+
+def certify_later(
+    model: Model,
+    unit: PrivacyUnit,
+    budget: Budget,
+    cliques: Iterable[Iterable[str]] = (),
+    public_size: int | None = None,
+) -> Procedure:
+    """The procedure that buys a certificate for a model that is there already; the whole budget is its share."""
+    wanted = tuple(dict.fromkeys(model.domain.clique(c) for c in cliques))
+    for clique in wanted:
+        if model.domain.size(clique) > LARGEST_TABLE:
+            raise InputError(
+                f"the table {' × '.join(clique)} has more than {LARGEST_TABLE:,} cells; name fewer columns"
+            )
+    within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
+    if isinstance(budget, ApproxDP) and within is None:
+        raise BudgetError(f"{budget} is too small or too large for Gaussian noise; take ε between 1e-6 and 700")
+    whole = Whole(model.domain, unit, budget, public_size)
+    certifying = Certifying(within or budget, lambda released: model, wanted)
+    return Procedure(FOUND, whole, (certifying.step(whole),), composition="as one Gaussian" if within else "composed")

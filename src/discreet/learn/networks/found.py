@@ -1,0 +1,81 @@
+"""A Bayesian network when nobody knows the graph: the field that :class:`AdaptiveField` finds, with arrows.
+
+A field on a junction tree is a network. Go through its cliques from the root: a column that comes first in a clique C
+gets as parents what C shares with the clique before it, and the columns of C that had their turn. Then the product of
+P(column | parents) over C is P(C)/P(separator), and over all cliques it is the field, exactly. So network and field
+give the same answers; the arrows are one of many ways to write the field down, and say nothing about causes.
+
+Guarantee: that of :class:`AdaptiveField`; arrows are post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from ...domain import Clique, Domain
+from ...graph import DEFAULT_MEMORY_LIMIT, triangulate
+from ...inference.exact import get_engine
+from ...measurement import Measurements
+from ...models.bayesian import BayesianNetwork
+from ...models.markov import MarkovRandomField
+from ..fields.adaptive import AdaptiveField
+from ..fields.purpose import Workload
+from ..learner import Learner
+from ..procedure import Procedure, Whole
+from .families import Array, rows_from_counts
+
+METHOD = "found"
+
+
+@dataclass(frozen=True)
+class FoundNetwork(Learner[BayesianNetwork]):
+    """Learn graph and tables from one budget, by way of a field; options as those of :class:`AdaptiveField`. A family
+    has at most ``most_cells`` cells."""
+
+    finds_graph: ClassVar[bool] = True
+
+    most_cells: int = AdaptiveField.most_cells
+    triples: bool = AdaptiveField.triples
+    workload: Workload = None
+    target: str | None = None
+
+    def __post_init__(self) -> None:
+        _ = self._field  # refuses wrong values
+
+    @property
+    def _field(self) -> AdaptiveField:
+        return AdaptiveField(self.most_cells, self.triples, self.workload, self.target)
+
+    def prepare(self, whole: Whole) -> Procedure:
+        return replace(self._field.prepare(whole), method=METHOD)
+
+    def wanted(self, domain: Domain) -> dict[Clique, float]:
+        return self._field.wanted(domain)
+
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
+        """The network from what was measured; post-processing only."""
+        network = as_network(self._field.estimate(measurements, domain))
+        arrows = [f"{above} -> {child}" for above, child in network.edges]
+        return network.with_card({**(network.card or {}), "method": METHOD, "graph": arrows})
+
+
+def as_network(field: MarkovRandomField) -> BayesianNetwork:
+    """The same distribution as a network on the field's junction tree."""
+    domain = field.domain
+    tree = triangulate(domain, field.cliques)
+    beliefs = get_engine(domain, tree.cliques, memory_limit=DEFAULT_MEMORY_LIMIT).calibrate(field.potentials)
+    parents: dict[str, tuple[str, ...]] = {}
+    tables: dict[str, Array] = {}
+    # Edges come parents first, so what a separator holds had its turn.
+    for i in (0, *(child for _, child in tree.edges)):
+        for name in tree.cliques[i]:
+            if name not in parents:
+                above = tuple(n for n in tree.cliques[i] if n in parents)
+                family = domain.clique((*above, name))
+                joint = np.asarray(beliefs.marginal(family).exp())
+                parents[name] = above
+                tables[name] = rows_from_counts(np.moveaxis(joint, family.index(name), -1))
+    return BayesianNetwork(domain, parents, tables, field.card)

@@ -1,0 +1,415 @@
+"""The certificate of fit: how far the model is from the records, pair by pair and on average, as it was paid for.
+
+For a table with counts x of N records and the model's marginal μ, its total variation is ‖x − Nμ‖₁/(2N). What was
+released is e = ‖x − N̂μ‖₁ plus noise (:mod:`discreet.learn.certifying`), N̂ the number of records as far as it is known.
+The estimate is e/(2N̂). Its error has three sources:
+
+* the noise of the distance, of known law;
+* N̂ − N. To first order ‖x − N̂μ‖₁ moves by (N̂ − N)·Σ_i μ_i s_i, s_i the sign of x_i − Nμ_i, which nobody knows. Signs
+  that have nothing to do with μ give that sum a variance of Σμ_i², which is public, and by which the variance of N̂
+  counts here. The tables of one model share their N̂; for the mean the same factor is taken, on average;
+* expectations are rounded to a 64th of a record, which moves the distance of a table of c cells by some √c/200 records:
+  left out.
+
+A total variation is at least 0. The intervals are those of Feldman and Cousins (Phys. Rev. D 57, 1998): they order
+outcomes by the likelihood ratio against the best value that is possible, cover as they say, and are never empty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Clique
+from ..errors import FileFormatError, InputError, counted
+from ..frames import frame_of
+from ..measurement import Noise
+
+Array = NDArray[np.float64]
+FINE = 0.02
+"""A mean total variation up to which pairs are called well reproduced, whatever else is known."""
+LEVEL = 0.9
+BOUND = 0.95
+_WORST = 10  # tables that a card names
+_MOST = 10**6
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Noisy distances, in units of a grid, and of which tables they are; none for the sum of all."""
+
+    counts: tuple[int, ...]
+    noise: Noise
+    grid: Fraction
+    which: tuple[int, ...] = ()
+
+    @property
+    def values(self) -> Array:
+        return np.array(self.counts, dtype=np.float64) * float(self.grid)
+
+    @property
+    def variance(self) -> float:
+        return self.noise.variance * float(self.grid) ** 2
+
+    def to_dict(self) -> dict[str, Any]:
+        kind = {"noise": self.noise.kind, "scale": self.noise.scale, "grid": str(self.grid)}
+        return {"counts": list(self.counts), **kind, "which": list(self.which)}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Noisy:
+        counts, which = [[_whole(n) for n in entry[key]] for key in ("counts", "which")]
+        return cls(
+            tuple(counts), Noise(entry["noise"], float(entry["scale"])), Fraction(str(entry["grid"])[:40]), tuple(which)
+        )
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One figure: an estimate of a total variation, and an interval around it."""
+
+    estimate: float
+    lower: float
+    upper: float
+
+    def __str__(self) -> str:
+        return f"{_number(self.estimate)} ({_number(self.lower)} to {_number(self.upper)})"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far the model is from the records: ``print(release.certificate)``, ``release.certificate.to_frame()``.
+
+    Parameters
+    ----------
+    cliques:
+        The tables that were compared; ``every`` is how many there would be, ``workload`` whether somebody named them.
+    records, records_deviation:
+        The number of records as far as it is known, and its standard deviation.
+    squares:
+        Σμ² of each table of the model.
+    from_independence:
+        How far the model's tables are from those of independent columns, on average: what there was to be learned, as
+        the model has it.
+    each, total:
+        What was released: noisy distances of single tables, and (under pure DP) of all together.
+    paid:
+        The statement of what it cost, where it was bought after the model; None where it was part of the same run.
+    """
+
+    cliques: tuple[Clique, ...]
+    every: int
+    workload: bool
+    records: float
+    records_deviation: float
+    squares: tuple[float, ...]
+    from_independence: float
+    computed: str
+    each: Noisy | None = None
+    total: Noisy | None = None
+    paid: Mapping[str, Any] | None = field(default=None)
+
+    # -- figures -----------------------------------------------------------------------------------------------------
+
+    @property
+    def mean(self) -> float:
+        """The estimate of the mean total variation of all tables compared; noise can make it a little negative, and
+        then it is 0."""
+        return max(self._mean[0], 0.0)
+
+    def mean_interval(self, level: float = LEVEL) -> tuple[float, float]:
+        """An interval for :attr:`mean`."""
+        centre, deviation, laplace = self._mean
+        lower, upper = nonnegative(np.array([centre]), np.array([deviation]), level, laplace=laplace)
+        return float(lower[0]), float(upper[0])
+
+    def mean_at_most(self, level: float = BOUND) -> float:
+        """What the mean does not exceed, with this confidence."""
+        centre, deviation, laplace = self._mean
+        tail = -math.log(2 * (1 - level)) / math.sqrt(2) if laplace else NormalDist().inv_cdf(level)
+        return max(centre + tail * deviation, self.mean_interval(2 * level - 1)[1])
+
+    def of(self, names: Sequence[str] | str, level: float = LEVEL) -> Fit:
+        """The figure of one table, by its columns."""
+        wanted = {names} if isinstance(names, str) else set(names)
+        for clique, fit in self.fits(level).items():
+            if set(clique) == wanted:
+                return fit
+        raise InputError(f"there is no figure for {' × '.join(sorted(map(str, wanted)))} in this certificate")
+
+    def fits(self, level: float = LEVEL) -> dict[Clique, Fit]:
+        """Every table with a figure of its own, largest estimate first."""
+        if self.each is None:
+            return {}
+        centres, deviations = self._single
+        lower, upper = nonnegative(centres, deviations, level, laplace=self.each.noise.kind == "laplace")
+        order = np.argsort(-centres, kind="stable")
+        named = [self.cliques[i] for i in self.each.which]
+        return {named[i]: Fit(max(float(centres[i]), 0.0), float(lower[i]), float(upper[i])) for i in order.tolist()}
+
+    @cached_property
+    def outstanding(self) -> dict[Clique, Fit]:
+        """Tables that are certainly further away than the mean may be, with all tables in mind: 95 % for all of them
+        together (Bonferroni)."""
+        if self.each is None:
+            return {}
+        level = 1 - (1 - BOUND) / len(self.each.which)
+        bound = self.mean_at_most()
+        own = self.fits()
+        return {c: own[c] for c, fit in self.fits(level).items() if fit.lower > bound}
+
+    @property
+    def worst_at_most(self) -> float | None:
+        """What no single table exceeds, 95 % for all of them together; None where only some were measured."""
+        if self.each is None or len(self.each.which) < len(self.cliques):
+            return None
+        level = 1 - (1 - BOUND) / len(self.each.which)
+        return min(1.0, max(fit.upper for fit in self.fits(level).values()))
+
+    @cached_property
+    def _single(self) -> tuple[Array, Array]:
+        assert self.each is not None
+        centres = self.each.values / (2 * self.records)
+        squares = np.array([self.squares[i] for i in self.each.which])
+        moved = (squares + (2 * np.clip(centres, 0, 1)) ** 2) * self.records_deviation**2
+        return centres, np.sqrt(self.each.variance + moved) / (2 * self.records)
+
+    @cached_property
+    def _mean(self) -> tuple[float, float, bool]:
+        """Estimate, standard deviation, and whether the noise is Laplace's."""
+        m = len(self.cliques)
+        if self.total is not None:
+            centre, variance, laplace = float(self.total.values[0]) / m, self.total.variance / m**2, True
+        else:
+            assert self.each is not None
+            centre, variance, laplace = float(self.each.values.mean()), self.each.variance / m, False
+        centre /= 2 * self.records
+        moved = (float(np.mean(self.squares)) + (2 * min(max(centre, 0), 1)) ** 2) * self.records_deviation**2
+        return centre, math.sqrt(variance + moved) / (2 * self.records), laplace
+
+    # -- words -------------------------------------------------------------------------------------------------------
+
+    @property
+    def verdict(self) -> str:
+        """``"good"``: the mean is certainly small, or certainly at most half of what independent columns would miss.
+        ``"poor"``: it is certainly neither. ``"unclear"``: the noise of the certificate does not tell.
+
+        If the mean distance of the model from the records is a, and from independent columns b, then that of
+        independent columns from the records is at least b − a, by the triangle inequality: a ≤ b/2 means that they
+        would have been no nearer.
+        """
+        lower, least = self.mean_interval()[0], max(FINE, self.from_independence / 2)
+        return "good" if self.mean_at_most() <= least else "poor" if lower > least else "unclear"
+
+    def lines(self) -> list[str]:
+        """The certificate in plain sentences."""
+        m, alone = len(self.cliques), len(self.cliques[0]) == 1
+        what = "the tables asked for" if self.workload else "columns" if alone else "pairs of columns"
+        some = f" ({m:,} of {self.every:,} were compared)" if self.every > m else ""
+        out = [
+            f"Certificate of fit: {what}{some} are within {_number(self.mean)} of the records on average, in total "
+            f"variation (at most {_number(self.mean_at_most())} at 95 %)."
+        ]
+        worst = self.worst_at_most
+        if self.outstanding:
+            clique, fit = next(iter(self.outstanding.items()))
+            more = len(self.outstanding) - 1
+            also = f", and {more} more stand out" if more else ""
+            out.append(f"The worst, {' × '.join(clique)}: {fit} at 90 %{also}.")
+        elif worst is not None and len(self.cliques) > 1:
+            out.append(f"No single one stands out; none is further away than {_number(worst)} (95 % for all of them).")
+        elif self.each is not None and len(self.cliques) > 1:
+            clique, fit = next(iter(self.fits().items()))
+            out.append(f"Perhaps the worst, {' × '.join(clique)}: {fit} at 90 %.")
+        return [*out, *self._advice()]
+
+    def _advice(self) -> list[str]:
+        apart = _number(self.from_independence)
+        match self.verdict:
+            case "poor":
+                return [
+                    "Beware: that is not good. The model's own tables differ from those of independent columns by "
+                    f"{apart} on average, so that it is not shown to be better than these. A larger budget, more "
+                    "records, coarser columns in the schema or another family may help; see `discreet plan --methods`."
+                ]
+            case "unclear":
+                return [
+                    "Its noise is too large to tell whether the model is good (its tables differ from those of "
+                    f"independent columns by {apart} on average); a larger share for the certificate, or `discreet "
+                    "certify` with a budget of its own, would tell."
+                ]
+        return []
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    # -- as data -----------------------------------------------------------------------------------------------------
+
+    def to_frame(self, backend: str = "pandas", *, level: float = LEVEL) -> Any:
+        """One row for each table with a figure, as pandas, polars or pyarrow: its columns, the estimate of its total
+        variation and an interval, largest first."""
+        fits = self.fits(level)
+        return frame_of(
+            {
+                "columns": [" × ".join(c) for c in fits],
+                "total_variation": [fit.estimate for fit in fits.values()],
+                "lower": [fit.lower for fit in fits.values()],
+                "upper": [fit.upper for fit in fits.values()],
+            },
+            backend,
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """The figures for a card: the mean, its bound, and the tables with the largest estimates."""
+        fits = [(c, fit) for c, fit in self.fits().items()][:_WORST]
+        return {
+            "mean_total_variation": round(self.mean, 6),
+            "mean_at_most_95_percent": round(self.mean_at_most(), 6),
+            "verdict": self.verdict,
+            "tables_compared": len(self.cliques),
+            "tables_in_all": self.every,
+            "largest_estimates_90_percent": [
+                {"columns": list(c), **{k: round(getattr(f, k), 6) for k in ("estimate", "lower", "upper")}}
+                for c, f in fits
+            ],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was released, from which all figures follow."""
+        return {
+            "cliques": [list(c) for c in self.cliques],
+            "every": self.every,
+            "workload": self.workload,
+            "records": self.records,
+            "records_deviation": self.records_deviation,
+            "squares": list(self.squares),
+            "from_independence": self.from_independence,
+            "computed": self.computed,
+            **{key: noisy.to_dict() for key, noisy in (("each", self.each), ("total", self.total)) if noisy},
+            **({} if self.paid is None else {"paid": dict(self.paid)}),
+        }
+
+    @classmethod
+    def from_dict(cls, entry: Any) -> Certificate:
+        """Read the form of :meth:`to_dict`, which may come from anywhere."""
+        try:
+            noisy = {key: Noisy.from_dict(entry[key]) for key in ("each", "total") if entry.get(key) is not None}
+            made = cls(
+                tuple(tuple(str(n) for n in c) for c in entry["cliques"]),
+                _whole(entry["every"]),
+                entry["workload"] is True,
+                _real(entry["records"]),
+                _real(entry["records_deviation"]),
+                tuple(_real(s) for s in entry["squares"]),
+                _real(entry["from_independence"]),
+                str(entry["computed"])[:100],
+                paid=None if entry.get("paid") is None else dict(entry["paid"]),
+                **noisy,
+            )
+            made._check()
+            return made
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, InputError) as error:
+            raise FileFormatError(f"its certificate of fit is not well-formed ({str(error)[:80]})") from None
+
+    def _check(self) -> None:
+        m = len(self.cliques)
+        each, total = self.each, self.total
+        lawful = (
+            0 < m <= _MOST
+            and all(self.cliques)
+            and m == len(self.squares)
+            and self.records > 0 <= self.records_deviation
+            and (each is not None or total is not None)
+            and (total is None or len(total.counts) == 1)
+            and (each is None or 0 < len(each.counts) == len(each.which) == len(set(each.which)))
+            and (each is None or all(0 <= i < m for i in each.which))
+            and (total is not None or each is None or len(each.which) == m)
+            and all(noisy.grid > 0 for noisy in (each, total) if noisy is not None)
+        )
+        if not lawful:
+            raise ValueError("its numbers do not fit together")
+
+    def __repr__(self) -> str:
+        return f"Certificate({counted(len(self.cliques), 'table')}, mean {_number(self.mean)}, {self.verdict})"
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError("a whole number is missing")
+    return value
+
+
+def _real(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("a number is missing")
+    return float(value)
+
+
+def _number(value: float) -> str:
+    """Two digits, but never as a power of ten."""
+    if value <= 0:
+        return "0"
+    return f"{value:.{min(max(1 - math.floor(math.log10(value)), 2), 6)}f}"
+
+
+# -- intervals for what cannot be negative ---------------------------------------------------------------------------
+
+
+def nonnegative(centres: Array, deviations: Array, level: float, *, laplace: bool = False) -> tuple[Array, Array]:
+    """Feldman–Cousins intervals for means that are at least 0, from estimates with Gaussian or Laplace noise.
+
+    Laplace noise in closed form, with t = ln(1/(1 − level)), u = t − ln 2, in units of its scale: values x of the
+    estimate are accepted for the mean μ if |x − μ| ≤ t for μ ≥ t; below that, all x ≤ μ + max(μ, u), because every
+    negative x has the same likelihood ratio e^−μ.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level must lie strictly between 0 and 1, got {level}")
+    known = deviations <= 0
+    safe = np.where(known, 1.0, deviations)
+    if laplace:
+        b, t = safe / math.sqrt(2), -math.log(1 - level)
+        u = max(t - math.log(2), 0.0)
+        x = centres / b
+        lower = np.where(x >= 2 * t, x - t, np.where(x >= 2 * u, x / 2, np.maximum(x - u, 0)))
+        lower, upper = lower * b, (np.maximum(x, 0) + t) * b
+    else:
+        means, left, right = _accepted(level)
+        x, z = centres / safe, NormalDist().inv_cdf((1 + level) / 2)
+        far = x > left[-1]
+        lower = np.where(x > right[-1], x - z, np.interp(x, right, means, left=0.0)) * safe
+        upper = np.where(far, x + z, np.interp(x, left, means)) * safe
+    exact = np.maximum(centres, 0)
+    return np.where(known, exact, lower), np.where(known, exact, upper)
+
+
+@lru_cache(maxsize=32)
+def _accepted(level: float) -> tuple[Array, Array, Array]:
+    """For a grid of means μ ≥ 0 of a unit Gaussian, the ends of the values x that are accepted: those of the largest
+    likelihood ratios φ(x − μ)/φ(x − max(x, 0)), with probability ``level`` in all."""
+    normal = NormalDist()
+    z = normal.inv_cdf((1 + level) / 2)
+    means = np.concatenate([np.geomspace(1e-3, 0.05, 30), np.linspace(0.06, 2 * z + 1, 300)])
+    left, right = [], []
+    for mu in means.tolist():
+        low, high = mu, mu + 12.0  # of the right end
+        for _ in range(60):
+            x2 = (low + high) / 2
+            x1 = _same_ratio(mu, x2)
+            inside = normal.cdf(x2 - mu) - normal.cdf(x1 - mu)
+            low, high = (x2, high) if inside < level else (low, x2)
+        left.append(_same_ratio(mu, high))
+        right.append(high)
+    return means, np.maximum.accumulate(left), np.maximum.accumulate(right)
+
+
+def _same_ratio(mu: float, x2: float) -> float:
+    """The other value with the likelihood ratio of x2 ≥ μ: left of μ, and perhaps negative."""
+    mirrored = 2 * mu - x2
+    return mirrored if mirrored >= 0 else (mu**2 - (x2 - mu) ** 2) / (2 * mu)
