@@ -22,6 +22,7 @@ _NO_DAMAGE = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_NOTADB,  # another file altogether
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
     *_BUSY,
@@ -61,7 +62,7 @@ def in_words(path: Path | None) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         kind = LedgerError if _code(error) in _NO_DAMAGE else DamagedLedgerError
-        raise kind(f"{path} cannot be read as a ledger: {error}") from None
+        raise kind(f"cannot read the ledger {path}: {error}") from None
     except LedgerError:
         raise
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
