@@ -135,4 +135,4 @@ def test_a_program_that_cannot_be_had_is_a_row_that_says_so(monkeypatch, tmp_pat
         _adaptive_records.rows([adaptive.Task("tiny", 0, 0)], APPROXIMATE, kept, tmp_path, adaptive.errors_of_records)
     )
     assert [r.get("note", "")[:18] for r in rows] == ["skipped OpenDP MST", "skipped OpenDP AIM", ""]
-    assert 0.5 < rows[-1]["ours"] <= rows[-1]["reference"] + 0.05
+    assert rows[-1]["ours"] == pytest.approx(rows[-1]["reference"], abs=0.1)  # d tells nothing and is not told

@@ -66,7 +66,7 @@ def test_other_families_and_budgets(capsys):
         (["--p", "9", "--epsilon", "1"], ["--edge-weight", "as in"]),
         (["--p", "9", "--edge-weight", "0.3"], ["budget", "--epsilon 1", "--rho"]),
         (["--p", "9", "--edge-weight", "0.3", "--delta", "1e-6"], ["--delta 1e-6", "--epsilon"]),
-        (["--p", "1", "--edge-weight", "0.3", "--epsilon", "1"], ["--p must", "at least 2", "--p 1"]),
+        (["--p", "1", "--edge-weight", "0.3", "--epsilon", "1"], ["--p must", "at least 2", "got 1"]),
         (["--p", "9", "--edge-weight", "-0.3", "--epsilon", "1"], ["--edge-weight must", "positive", "-0.3"]),
         (["--p", "9", "--edge-weight", "nan", "--epsilon", "1"], ["--edge-weight must", "positive"]),
         (["--p", "9", "--edge-weight", "0.3", "--epsilon", "0"], ["epsilon", "positive"]),

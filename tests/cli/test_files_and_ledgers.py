@@ -166,7 +166,7 @@ def test_ledger_show_is_a_line_a_release(desk, discreet):
 
 def test_ledger_report_and_card_tell_the_same_steps(desk, discreet):
     """By the names, and with the shares, that the plan has for them."""
-    fit = ["--schema", "schema.toml", "--rho", "0.1", "--family", "network"]
+    fit = ["--schema", "schema.toml", "--rho", "0.1", "--family", "network", "--method", "searched"]
     planned = json.loads(discreet("plan", *fit, "--json").out)["plan"]["steps"]
     assert discreet("ledger", "create", "spent.db", "--rho", "1").code == 0
     assert discreet("fit", "data.csv", *fit, "--ledger", "spent.db", "--no-plan").code == 0

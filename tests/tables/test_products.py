@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.domain import Domain
+from discreet.privacy.query import Marginals
 from discreet.tables import jobs, products
 from discreet.tables.counting import count_group
 from discreet.tables.jobs import Counting
@@ -53,3 +54,16 @@ def test_the_way_of_counting_follows_from_public_things(monkeypatch):
     by_product = table.count(pairs)
     monkeypatch.setattr(jobs, "worth_a_product", lambda *given: False)
     assert all(np.array_equal(a, b) for a, b in zip(by_product, table.count(pairs), strict=True))
+
+
+def test_sums_are_kept_for_the_same_query_of_the_same_rows_only():
+    """A copy with other rows counts its own."""
+    domain, columns = rows_of([2, 3], 500)
+    table = MemoryTable(domain, columns, threads=1)
+    query = Marginals(domain, [("c00", "c01")])
+    (first,) = table.sum(query)
+    assert table.sum(query)[0] is first
+    half = table._take(np.arange(100))
+    assert half.sum(query)[0].sum() == 100
+    assert table.sum(query)[0].sum() == 500
+    assert sum(int(part.sum(query)[0].sum()) for part in table.split(3, b"k" * 16)) == 500

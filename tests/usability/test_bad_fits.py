@@ -94,7 +94,8 @@ CATALOGUE = {
         fitting("--graph", "smoke -> city", "--option", "fit_steps=-1"), WRONG_USE, ["fit_steps", "-1"],
     ),
     "selection takes it all": (
-        fitting("--family", "network", "--option", "selection=1"), WRONG_USE, ["selection", "tables"],
+        fitting("--family", "network", "--method", "searched", "--option", "selection=1"), WRONG_USE,
+        ["selection", "tables"],
     ),
     # -- graphs
     "wrong column in a graph": (fitting("--graph", "smok -> city"), WRONG_USE, ["'smok'", "did you mean 'smoke'"]),
@@ -168,7 +169,8 @@ CATALOGUE = {
         ["'c5'", "fewer parents"], write("w.toml", WIDE),
     ),
     "too many columns to search": (
-        ["plan", "--schema", "m.toml", "--epsilon", "1", "--family", "network"], TOO_LARGE, ["families", "graph"],
+        ["plan", "--schema", "m.toml", "--epsilon", "1", "--family", "network", "--method", "searched"], TOO_LARGE,
+        ["families", "graph"],
         write("m.toml", MANY),
     ),
     "survey weights": (fitting("--weight", "age"), WRONG_USE, ["--weight age", "refused", "[[totals]]"]),

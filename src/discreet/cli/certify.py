@@ -121,7 +121,7 @@ def certify(
         checkpoint=checkpoint,
         inputs=(model, schema),
     )
-    spend(order, announce, Work(make, save, tell, path.name))
+    spend(order, announce, Work(make, save, tell, "model-certified.zip"))
 
 
 def _tell(certified: Release, procedure: Procedure, path: Path, *, as_json: bool) -> None:

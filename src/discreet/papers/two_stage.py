@@ -52,6 +52,7 @@ class TwoStageNetwork(PublishedNetwork):
         β, the rate of the Poisson sample of stage I.
     first_stage:
         ε^I as a part of the whole budget ε^B.
+
     The others are those of :class:`PublishedNetwork`; ``least_records`` are for stage II.
     """
 

@@ -57,6 +57,7 @@ class Table(ABC):
 
     domain: Domain
     unit_column: str | None
+    _last: tuple[int, object, tuple[IntArray, ...]] = (0, None, ())
     counts_steps = False  # whether the column "steps" holds what :func:`~discreet.tables.sequences.steps` counted
 
     def require(self, asked: Asked) -> None:
@@ -75,9 +76,15 @@ class Table(ABC):
     def sum(self, query: RowQuery) -> tuple[IntArray, ...]:
         """Sum a query over all rows, exactly."""
         self.require(query)
-        if query.cliques is not None:
-            return query.combine(self.count(query.cliques))
-        return self.stream(query)
+        if query.cliques is None:
+            return self.stream(query)
+        # Selections one after the other ask for the same sums again: the last ones are kept, by the query itself and by
+        # whose they are (a table may be a copy of another, with other rows).
+        owner, asked, sums = self._last
+        if owner != id(self) or asked is not query:
+            sums = query.combine(self.count(query.cliques))
+            self._last = (id(self), query, sums)
+        return sums
 
     @abstractmethod
     def count(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:

@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...domain import Clique
 from ...measurement import Measurements
@@ -30,7 +31,6 @@ from ...privacy.budget import PureDP
 from ...privacy.calibration import plan_selection
 from ...privacy.curator import Selection
 from ...privacy.queries.distances import Distances, WorthMeasuring
-from ...privacy.query import MOST
 from ...privacy.requests import Asking, Select
 from ..consistency import estimated_total
 from ..planned import measuring, selecting
@@ -50,7 +50,10 @@ TOO_NOISY = 0.035
 TOLD_APART = 0.5
 OUTBID = 0.6
 """Part of a selection's own error in the price of a pair."""
+CLOSED = 2**50
+"""The price of a pair that cannot be chosen: no distance comes near, and 64-bit floats hold it to the last digit."""
 _PRECISION = 10**9
+Mask = NDArray[np.bool_]
 
 
 class SelectionRounds(Rounds):
@@ -60,7 +63,6 @@ class SelectionRounds(Rounds):
         self.count = budget.scaled(COUNTING) if whole.public_size is None else None
         self.rest = budget.scaled(1 - COUNTING) if whole.public_size is None else budget
         super().__init__(whole, [self.rest], most_cells, purpose)
-        self.pairs = self.fewest(self.pairs)
 
     def steps(self) -> tuple[Step, ...]:
         name = "tables of columns, of a tree of pairs, of what the model misses"
@@ -83,7 +85,7 @@ class SelectionRounds(Rounds):
             left -= part
             wider = Tree(self.domain, known.cliques, self.most_cells)
             more, used = yield from self._chosen(
-                known, rounds, left - SELECTING, lambda pair: True, wider.takes, self.columns
+                known, rounds, left - SELECTING, lambda: np.ones(len(self.pairs), dtype=bool), wider.takes, self.columns
             )
             left -= used
         else:
@@ -116,16 +118,17 @@ class SelectionRounds(Rounds):
         pairs, columns = (sum(prices.part(c) for c in cliques) for cliques in (tree, self.columns))
         return Fraction(round(_PRECISION * pairs / (2 * pairs + columns)), _PRECISION)
 
-    def _tree(self) -> tuple[Callable[[Clique], bool], Callable[[Clique], bool]]:
-        """Whether a pair would close no loop; and to take it."""
-        joined: dict[str, set[str]] = {name: {name} for name in self.domain.names}
+    def _tree(self) -> tuple[Callable[[], Mask], Callable[[Clique], bool]]:
+        """Which pairs would close no loop; and to take one."""
+        index = {name: i for i, name in enumerate(self.domain.names)}
+        one, other = (np.array([index[pair[k]] for pair in self.pairs], dtype=np.intp) for k in (0, 1))
+        part = np.arange(len(index))  # the connected part that each column is in
 
-        def fits(pair: Clique) -> bool:
-            return joined[pair[0]] is not joined[pair[1]]
+        def fits() -> Mask:
+            return np.asarray(part[one] != part[other])
 
         def take(pair: Clique) -> bool:
-            together = joined[pair[0]] | joined[pair[1]]
-            joined.update(dict.fromkeys(together, together))
+            part[part == part[index[pair[0]]]] = part[index[pair[1]]]
             return True
 
         return fits, take
@@ -135,30 +138,34 @@ class SelectionRounds(Rounds):
         released: Measurements,
         rounds: int,
         tables: Fraction,
-        fits: Callable[[Clique], bool],
+        fits: Callable[[], Mask],
         take: Callable[[Clique], bool],
         besides: Sequence[Clique] = (),
     ) -> Asking[tuple[list[Clique], Fraction]]:
         """Pairs selected one by one while they are worth the noise that they will get, with ``tables`` of the share for
         them and those ``besides``; and the part of the share that it took. Which are left to choose from follows from
-        those chosen before."""
+        those chosen before; one that is not has a price beyond all distances. All rounds ask for the same distances,
+        which are counted once."""
         prices, each, used = self._prices(tables), SELECTING / rounds, Fraction(0)
-        expected = dict(zip(self.pairs, self.expected(released, self.pairs), strict=True))
-        left, chosen, paid = list(self.pairs), list[Clique](), sum(prices.part(c) for c in besides)
+        asked = Distances(self.domain, self.pairs, self.expected(released, self.pairs))
+        parts, kind = np.unique([prices.part(c) for c in self.pairs], return_inverse=True)
+        weights = np.array([prices.weight(c) for c in self.pairs])
+        left = np.ones(len(self.pairs), dtype=bool)
+        chosen, paid = list[Clique](), sum(prices.part(c) for c in besides)
         for _ in range(rounds):
-            left = [pair for pair in left if fits(pair)]
-            if not left:
+            left &= fits()
+            if not left.any():
                 break
-            outbid = OUTBID * self._scale(each) * math.log(len(left))
-            dearer = [(prices.cost(paid + prices.part(c)) - prices.cost(paid)) / prices.weight(c) for c in left]
-            asked = Distances(self.domain, left, [expected[pair] for pair in left])
-            score = WorthMeasuring(asked, [min(round(d + outbid), MOST - 1) for d in dearer])
-            selection: Selection = yield Select(self.rest.scaled(each), score)
+            outbid = OUTBID * self._scale(each) * math.log(np.count_nonzero(left))
+            dearer = np.array([prices.cost(paid + y) - prices.cost(paid) for y in parts])[kind] / weights
+            price = np.where(left, np.minimum(np.rint(dearer + outbid), CLOSED), CLOSED)
+            selection: Selection = yield Select(self.rest.scaled(each), WorthMeasuring(asked, price.astype(np.int64)))
             used += each
-            if selection.indices[0] == len(left):
+            at = selection.indices[0]
+            if at == len(self.pairs) or not left[at]:
                 break
-            pair = left.pop(selection.indices[0])
-            if take(pair):
-                chosen.append(pair)
-                paid += prices.part(pair)
+            left[at] = False
+            if take(self.pairs[at]):
+                chosen.append(self.pairs[at])
+                paid += prices.part(self.pairs[at])
         return chosen, used

@@ -32,8 +32,8 @@ METHOD = "found"
 
 @dataclass(frozen=True)
 class FoundNetwork(Learner[BayesianNetwork]):
-    """Learn graph and tables from one budget, by way of a field; options as those of :class:`AdaptiveField`. A family
-    has at most ``most_cells`` cells."""
+    """Learn graph and tables from one budget, by way of a field. The options ``most_cells``, ``triples``, ``workload``
+    and ``target`` are those of :class:`AdaptiveField`; a family has at most ``most_cells`` cells."""
 
     finds_graph: ClassVar[bool] = True
 

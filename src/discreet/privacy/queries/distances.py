@@ -80,10 +80,18 @@ class Distances(Query):
         about = {"distances": [list(c) for c in self._cliques]}
         return (Part(self._label, (len(self._cliques),), grid=Fraction(1, self._finer), about=about),)
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the tables."""
+        return tuple(map(_name, self._cliques))
+
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256(self._expected.tobytes()).hexdigest()[:16]
+
     def describe(self) -> dict[str, Any]:
         """With a digest of what was expected, by which two questions can be told apart."""
-        expected = hashlib.sha256(self._expected.tobytes()).hexdigest()
-        return {**super().describe(), "expected": expected[:16]}
+        return {**super().describe(), "expected": self._digest}
 
     def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
         m, moved = len(self._cliques), self._finer * (1 if relation == "add-remove" else 2)
@@ -138,7 +146,7 @@ class WorstTable(SumScore):
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        return tuple(" × ".join(c) for c in self.query.cliques)
+        return self.query.names
 
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "expected": self.query.describe()["expected"]}
@@ -154,10 +162,11 @@ class WorthMeasuring(WorstTable):
     ``none``, the last candidate, which does not move.
     """
 
-    def __init__(self, distances: Distances, prices: Sequence[int]) -> None:
+    def __init__(self, distances: Distances, prices: Sequence[int] | NDArray[np.int64]) -> None:
         super().__init__(distances)
-        if len(prices) != len(distances.cliques) or not all(type(p) is int and abs(p) < MOST for p in prices):
-            raise InputError(f"{len(distances.cliques)} tables need as many prices, whole numbers below 2⁶⁰")
+        whole = prices.dtype.kind == "i" if isinstance(prices, np.ndarray) else all(type(p) is int for p in prices)
+        if len(prices) != len(distances.names) or not whole or max(map(abs, (min(prices), max(prices)))) >= MOST:
+            raise InputError(f"{len(distances.names)} tables need as many prices, whole numbers below 2⁶⁰")
         self._prices = np.array(prices, dtype=np.int64)
 
     @property
