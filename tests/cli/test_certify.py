@@ -90,7 +90,7 @@ def test_what_is_wrong_is_found_before_anything_is_spent(model, discreet):
     cases = [
         ([*CERTIFY[:3], "--schema", "other.toml", "--epsilon", "1"], "not those of the model"),
         ([*CERTIFY, "-o", "model.txt"], "a release is a .zip file"),
-        ([*CERTIFY, "-o", "model.zip"], "another file"),
+        ([*CERTIFY, "-o", "model.zip"], "exists already"),
         ([*CERTIFY[:-1], "9"], "left"),
         ([*CERTIFY, "--relation", "sideways"], "--relation is add-remove or replace-one"),
         ([*CERTIFY, "--cliques", "smoke,hat"], "hat"),
