@@ -37,9 +37,7 @@ def patiently(connection: sqlite3.Connection, path: Path | None, statement: str,
         try:
             return connection.execute(statement, values).fetchall()
         except UnicodeDecodeError:  # the database quotes what it stumbled over
-            raise DamagedLedgerError(
-                f"{path} cannot be read as a ledger: its description of itself is damaged"
-            ) from None
+            raise DamagedLedgerError(f"cannot read the ledger {path}: its description of itself is damaged") from None
         except sqlite3.OperationalError as error:
             if _code(error) not in _BUSY:
                 raise
