@@ -113,7 +113,8 @@ class Spec:
         return replace(made, notes=(*made.notes, *before), spec=self.to_dict())
 
     def _certified(self, whole: Whole, public: Sequence[Measurement]) -> Procedure:
-        """The learner's procedure with what the certificate leaves of the budget, and the certificate."""
+        """The learner's procedure with what the certificate leaves of the budget, and the certificate: of the sets of
+        columns that a workload names, or else of all pairs."""
         stated = {"unit": whole.unit.to_dict(), "public_size": whole.public_size}
 
         def estimate(released: Measurements) -> Model:
@@ -124,7 +125,9 @@ class Spec:
         learner = self.learner()
         assert self.certify is not None
         rest, own = divided(whole.budget, self.certify, as_one_gaussian=learner.as_one_gaussian)
-        return with_certificate(learner.prepare(replace(whole, budget=rest)), whole, Certifying(own, estimate))
+        named = tuple(learner.wanted(whole.domain)) if isinstance(self.options.get("workload"), list) else ()
+        certifying = Certifying(own, estimate, named)
+        return with_certificate(learner.prepare(replace(whole, budget=rest)), whole, certifying)
 
     def for_a_model(self) -> Spec:
         """This spec, if it is of a model; who fits models has no use for a graph alone."""

@@ -325,7 +325,10 @@ def test_sample(model, discreet, desk):
 
 
 def test_nothing_is_left_beside_a_sample(model, discreet, desk, monkeypatch):
-    monkeypatch.setattr("discreet.models.records.Records.to_csv", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+    def full(*_, **__):
+        raise OSError(28, "full")
+
+    monkeypatch.setattr("discreet.models.records.Records.to_csv", full)
     before = set(os.listdir(desk))
     assert discreet("sample", "model.zip", "-o", "new.csv").code == 4
     assert set(os.listdir(desk)) == before

@@ -65,6 +65,13 @@ def test_it_is_on_where_nobody_knows_the_graph_and_off_elsewhere():
     assert Spec.from_dict({"family": "field", "method": "adaptive", "options": {}}).certify == 0
 
 
+def test_sets_that_a_workload_names_are_what_is_certified():
+    named = resolve(ASIA.domain, workload="smoke,lung 2; smoke,bronc,dysp")
+    assert "of 2 tables" in named.prepare(ASIA.domain, PrivacyUnit(), PureDP(1)).steps[-1].name
+    for spec in (resolve(ASIA.domain, workload="triples"), resolve(ASIA.domain, target="dysp")):
+        assert "of 28 pairs" in spec.prepare(ASIA.domain, PrivacyUnit(), PureDP(1)).steps[-1].name
+
+
 @pytest.mark.parametrize("share", [-0.1, 0.6, "much", True, float("nan")])
 def test_a_share_that_is_none_is_refused(share):
     with pytest.raises(InputError, match="certify is the part of the budget"):
@@ -159,7 +166,7 @@ def test_a_single_column_is_compared_itself():
     alone = Domain.of({"a": 3})
     release = learned(Spec("field", "adaptive"), ZCDP(1), rows={"a": [0, 1, 1, 2] * 50}, domain=alone)
     assert release.certificate.cliques == (("a",),)
-    assert "columns are within" in str(release.certificate)
+    assert "Certificate of fit: columns are" in str(release.certificate)
 
 
 def test_a_model_too_wide_for_exact_marginals_is_drawn_from(monkeypatch):

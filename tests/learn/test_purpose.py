@@ -105,4 +105,4 @@ def test_what_was_named_gets_better(budget):
 def test_the_plan_says_what_it_is_for():
     domain = networks.load("asia").domain
     plan = str(AdaptiveField(workload=named(("smoke", "lung")), target="lung").plan(domain, PrivacyUnit(), PureDP(1)))
-    assert "for 1 set of columns that was named; tables with lung count 10 times" in plan
+    assert "for 1 set of columns that was named, and to predict lung from the others" in plan

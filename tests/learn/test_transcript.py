@@ -310,6 +310,7 @@ def test_as_many_answers_are_not_the_same_answers(tmp_path, over, monkeypatch):
         (charge,) = [e.number for e in ledger.entries if e.kind == "charge"]
         ledger.settle(charge, PureDP(1))
     late = Counting()
-    with pytest.raises(LedgerError, match="holds 5 others"):
+    # A search may end after its fifth answer; then the run is told to be over, which comes first.
+    with pytest.raises(LedgerError, match="holds 5 others|is over" if over else "holds 5 others"):
         run(SearchedNetwork(), PureDP(1), ledger, copy, late)
     assert late.draws == 0

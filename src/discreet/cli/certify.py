@@ -119,9 +119,9 @@ def certify(
         force=force,
         only_plan=plan,
         checkpoint=checkpoint,
-        inputs=(model, schema),
+        inputs=(schema,),  # the model may be replaced by itself with its certificate
     )
-    spend(order, announce, Work(make, save, tell, "model-certified.zip"))
+    spend(order, announce, Work(make, save, tell, path.name))
 
 
 def _tell(certified: Release, procedure: Procedure, path: Path, *, as_json: bool) -> None:

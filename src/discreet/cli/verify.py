@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import CostError, DiscreetError, FileFormatError, ForeignFileError, NotAReleaseError
+from ..io.limits import DEFAULT_LIMITS, Limits
 from . import options
 from .console import progress, say, say_json
 from .failures import Exit
 from .show import NAMES, ReleasedFile, about_model, is_release, kind_of, statement_of
 
 if TYPE_CHECKING:
-    from ..io.limits import Limits
     from ..measurement import Measurements
     from ..release import Release
 
@@ -99,7 +99,7 @@ def verify(
         raise typer.Exit(found.code)
 
 
-def _verify(file: Path, trusted: str | None, found: Findings, limits: Limits, *, refit: bool) -> None:
+def _verify(file: Path, trusted: str | None, found: Findings, limits: Limits = DEFAULT_LIMITS, *, refit: bool) -> None:
     if file.suffix.lower() == ".json":
         _verify_graph(file, trusted, found)
         return

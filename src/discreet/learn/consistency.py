@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -161,11 +162,17 @@ class _Lattice:
             if [c] != certain:
                 self.tables[c] = self.tables[c].plus_evenly(CountTable(names, mean - margins[c]))
 
-    def variance(self, clique: Clique) -> float:
-        """Of each cell of a table, once all agree."""
-        total = 0.0
-        for s in (s for s in self.closed if s & self.columns[clique] == s):
+    @cached_property
+    def _settled(self) -> list[tuple[int, float]]:
+        """Of each closed set that nothing certain covers: what it adds to the variance of every table above it."""
+        out = []
+        for s in self.closed:
             above = [self.tables[c] for c in self.above[s]]
             if all(t.variance > 0 for t in above):
-                total += self.freedom[s] / sum(1 / (t.variance * t.cells) for t in above)
-        return total / self.tables[clique].cells ** 2
+                out.append((s, self.freedom[s] / sum(1 / (t.variance * t.cells) for t in above)))
+        return out
+
+    def variance(self, clique: Clique) -> float:
+        """Of each cell of a table, once all agree."""
+        own = self.columns[clique]
+        return sum(added for s, added in self._settled if s & own == s) / self.tables[clique].cells ** 2

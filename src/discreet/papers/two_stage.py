@@ -44,7 +44,8 @@ from .compute_parameters import NodeTables, PublishedNetwork, node_requests, nod
 
 @dataclass(frozen=True)
 class TwoStageNetwork(PublishedNetwork):
-    """Learn a Bayesian network with the data-dependent budgets of [CRJ20].
+    """Learn a Bayesian network with the data-dependent budgets of [CRJ20]; options as those of
+    :class:`PublishedNetwork` (``least_records`` are for stage II), and:
 
     Parameters
     ----------
@@ -52,8 +53,6 @@ class TwoStageNetwork(PublishedNetwork):
         β, the rate of the Poisson sample of stage I.
     first_stage:
         ε^I as a part of the whole budget ε^B.
-
-    The others are those of :class:`PublishedNetwork`; ``least_records`` are for stage II.
     """
 
     rate: Amount = 0.1

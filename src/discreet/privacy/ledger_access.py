@@ -22,6 +22,7 @@ _NO_DAMAGE = (
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_NOTADB,  # another file altogether
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
     *_BUSY,
@@ -36,9 +37,7 @@ def patiently(connection: sqlite3.Connection, path: Path | None, statement: str,
         try:
             return connection.execute(statement, values).fetchall()
         except UnicodeDecodeError:  # the database quotes what it stumbled over
-            raise DamagedLedgerError(
-                f"{path} cannot be read as a ledger: its description of itself is damaged"
-            ) from None
+            raise DamagedLedgerError(f"cannot read the ledger {path}: its description of itself is damaged") from None
         except sqlite3.OperationalError as error:
             if _code(error) not in _BUSY:
                 raise
@@ -61,7 +60,7 @@ def in_words(path: Path | None) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         kind = LedgerError if _code(error) in _NO_DAMAGE else DamagedLedgerError
-        raise kind(f"{path} cannot be read as a ledger: {error}") from None
+        raise kind(f"cannot read the ledger {path}: {error}") from None
     except LedgerError:
         raise
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:

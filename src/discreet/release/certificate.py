@@ -223,9 +223,10 @@ class Certificate:
         m, alone = len(self.cliques), len(self.cliques[0]) == 1
         what = "the tables asked for" if self.workload else "columns" if alone else "pairs of columns"
         some = f" ({m:,} of {self.every:,} were compared)" if self.every > m else ""
+        near = f"within {_number(self.mean)} of" if self.mean > 0 else "as near as can be told to"
         out = [
-            f"Certificate of fit: {what}{some} are within {_number(self.mean)} of the records on average, in total "
-            f"variation (at most {_number(self.mean_at_most())} at 95 %)."
+            f"Certificate of fit: {what}{some} are {near} the records on average, in total variation (at most "
+            f"{_number(self.mean_at_most())} at 95 %)."
         ]
         worst = self.worst_at_most
         if self.outstanding:

@@ -161,8 +161,8 @@ class Purpose:
                 f"for {counted(len(self.sets), 'set')} of columns that {'was' if len(self.sets) == 1 else 'were'} named"
             )
         if self.target is not None:
-            said.append(f"tables with {self.target} count {TARGET:g} times, to predict it from the others")
-        return f"Tables are chosen and the budget is divided {'; '.join(said)}." if said else ""
+            said.append(f"to predict {self.target} from the others, so that tables with it count {TARGET:g} times")
+        return f"Tables are chosen and the budget is divided {', and '.join(said)}." if said else ""
 
     def _usual(self, clique: Clique) -> float:
         """When no workload was said: tables alike, columns more."""

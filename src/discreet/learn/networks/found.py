@@ -32,8 +32,15 @@ METHOD = "found"
 
 @dataclass(frozen=True)
 class FoundNetwork(Learner[BayesianNetwork]):
-    """Learn graph and tables from one budget, by way of a field. The options ``most_cells``, ``triples``, ``workload``
-    and ``target`` are those of :class:`AdaptiveField`; a family has at most ``most_cells`` cells."""
+    """Learn graph and tables from one budget, by way of a field.
+
+    Parameters
+    ----------
+    most_cells:
+        Cells of all cliques of the junction tree, whose tables the families are; no family has more.
+    triples, workload, target:
+        As for :class:`~discreet.learn.fields.adaptive.AdaptiveField`.
+    """
 
     finds_graph: ClassVar[bool] = True
 
