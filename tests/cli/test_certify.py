@@ -150,3 +150,13 @@ def test_a_certificate_without_protection_is_not_to_be_published(model, discreet
     write_archive("forged.zip", header, arrays)
     found = discreet("verify", "forged.zip")
     assert found.code == 7 and "carries no guarantee" in found.out
+
+
+def test_a_certificate_of_another_model_is_found(model, discreet):
+    """That of a good model beside a bad one."""
+    assert discreet(*CERTIFY, "-o", "whole.zip").code == 0
+    header, arrays = read_archive("whole.zip")
+    header["card"]["certificate"]["squares"][0] += 0.01
+    write_archive("forged.zip", header, arrays)
+    found = discreet("verify", "forged.zip")
+    assert found.code == 1 and "about another model" in found.out

@@ -13,12 +13,17 @@ import threading
 import time
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+from discreet.domain import Domain
 from discreet.errors import BudgetError, LedgerError
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
+from discreet.privacy.curator import Curator
 from discreet.privacy.ledger import Ledger
+from discreet.privacy.ledger_entries import Had
 from discreet.privacy.unit import PrivacyUnit
+from discreet.tables.encode import encode
 
 ROW = PrivacyUnit()
 PERSON = PrivacyUnit("who", 3)
@@ -513,3 +518,18 @@ def test_a_ledger_says_what_it_is(path):
     assert repr(Ledger.in_memory(PureDP(1))) == "Ledger(in memory, total ε = 1 (pure DP))"
     assert str(path) in repr(Ledger.create(path, PureDP(1)))
     assert json.loads(json.dumps([e.details for e in Ledger.open(path).entries]))[0]["format"] == "discreet-ledger-1"
+
+
+def test_a_run_that_has_had_answers_has_not_used_nothing():
+    """A curator that took it up and was stopped before it booked them would give back what was paid for them."""
+    ledger = Ledger.in_memory(PureDP(1))
+    charge = ledger.charge(PureDP(1), PrivacyUnit(), {"run": "r"})
+    had = Had(1, "seal")
+    ledger.count_answer(charge, Had(), had)
+    curator = Curator(encode(np.zeros((3, 1), dtype=np.int64), Domain.of({"a": 2})), budget=PureDP(1), ledger=ledger)
+    curator.take_up("r", had, Had())
+    curator.close()
+    with pytest.raises(LedgerError, match="has had answers"):
+        ledger.settle(charge, None)
+    assert ledger.spent == PureDP(1)
+    assert ledger.resume("r", PureDP(1), PrivacyUnit(), had) == (charge, False)  # and it can go on

@@ -168,6 +168,8 @@ def _bought(release: Release, found: Findings) -> list[Any]:
     certificate = release.certificate
     if certificate is None:
         return []
+    if not certificate.is_about(release.model):
+        found.wrong("its certificate of fit is about another model")
     drawn = [Noised(FOUND, n.noise.kind, n.noise.scale, moves=moves) for n, moves in certificate.drawn]
     if certificate.paid is None:
         return drawn

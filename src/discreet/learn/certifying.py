@@ -49,6 +49,7 @@ from .planned import selecting
 from .procedure import Found, Procedure, Step, Whole
 
 Array = NDArray[np.float64]
+EXACTLY = "exactly"
 FOUND = "certificate"
 """Under which name the answers are found."""
 MOST_PAIRS = 3000
@@ -254,10 +255,10 @@ def marginals(model: Model, cliques: Sequence[Clique]) -> tuple[list[Array], str
     if model.forecast.bytes <= DEFAULT_MEMORY_LIMIT:
         beliefs = get_engine(model.domain, model.cliques, memory_limit=DEFAULT_MEMORY_LIMIT).calibrate(model.potentials)
         if len(cliques) < len(model.domain) or sum(model.domain.shape) > MOST_LEVELS:
-            return [np.asarray(beliefs.probabilities(c)) for c in cliques], "exactly"
+            return [np.asarray(beliefs.probabilities(c)) for c in cliques], EXACTLY
         pairs = beliefs.pairs()  # all at once: the way between two columns is walked once for many
         found = [pairs[c[0], c[1]] if len(c) == 2 else beliefs.probabilities(c) for c in cliques]
-        return [np.asarray(table, dtype=np.float64) for table in found], "exactly"
+        return [np.asarray(table, dtype=np.float64) for table in found], EXACTLY
     codes = model.sample(DRAWN, random_state=0).codes
     at = {name: codes[:, i].astype(np.int64) for i, name in enumerate(model.domain.names)}
     out = []

@@ -181,8 +181,10 @@ class Account:
             over, self._closed, self._over = self._over, True, True
             if self._ledger is None or self._charge is None or self._parent is not None or over or self._is_forked:
                 return
-            self._ledger.record_steps(self._charge, [dict(s) for s in self._steps])
             used = self._accountant.spent
+            if used is None and self._run is not None:
+                return  # stopped while it was taken up, before its answers were booked again: it can still go on
+            self._ledger.record_steps(self._charge, [dict(s) for s in self._steps])
             # An (ε, δ) charge stays whole, unless nothing was drawn: its δ cannot be divided afterwards.
             if used is None or (used != self.budget and not isinstance(self.budget, ApproxDP)):
                 self._ledger.settle(self._charge, used)

@@ -172,6 +172,8 @@ class Ledger:
             reserved = self._charges.get(charge)
             if reserved is None or charge in self._settled:
                 raise LedgerError(f"there is no open charge number {charge}")
+            if used is None and self._runs.answers.get(charge, Had()).answers:
+                raise LedgerError(f"the run of charge number {charge} has had answers; it cannot have used nothing")
             if used is not None and not (type(used) is type(reserved) and used <= reserved):
                 raise LedgerError(f"charge {charge} reserved {reserved}; it cannot have used {used}")
             self._append("settle", {"charge": charge, "used": None if used is None else used.to_dict()})

@@ -31,7 +31,9 @@ from numpy.typing import NDArray
 from ..domain import Clique
 from ..errors import FileFormatError, InputError, counted
 from ..frames import frame_of
+from ..learn.certifying import EXACTLY, LARGEST_TABLE, MOST_PAIRS, from_independence, marginals
 from ..measurement import Noise
+from ..models.base import Model
 from ..privacy.budget import written
 
 Array = NDArray[np.float64]
@@ -192,6 +194,20 @@ class Certificate:
         centre /= 2 * self.records
         moved = (float(np.mean(self.squares)) + (2 * min(max(centre, 0), 1)) ** 2) * self.records_deviation**2
         return centre, math.sqrt(variance + moved) / (2 * self.records), laplace
+
+    def is_about(self, model: Model) -> bool:
+        """Whether what it says of the model's tables is so, where that was computed exactly."""
+        if self.computed != EXACTLY:
+            return True
+        if len(self.cliques) > MOST_PAIRS:
+            return False
+        names, most = set(model.domain.names), LARGEST_TABLE  # what a file names may be anything
+        if any(set(c) - names or len(set(c)) < len(c) or model.domain.size(c) > most for c in self.cliques):
+            return False
+        tables, computed = marginals(model, self.cliques)
+        own = [*(float((mu**2).sum()) for mu in tables), from_independence(tables)]
+        same = np.allclose(own, [*self.squares, self.from_independence], rtol=0, atol=1e-5)
+        return computed == EXACTLY and bool(same)
 
     @property
     def drawn(self) -> list[tuple[Noisy, tuple[int, int]]]:
