@@ -239,22 +239,22 @@ class Certificate:
         m, alone = len(self.cliques), len(self.cliques[0]) == 1
         what = "the tables asked for" if self.workload else "columns" if alone else "pairs of columns"
         some = f" ({m:,} of {self.every:,} were compared)" if self.every > m else ""
-        near = f"within {_number(self.mean)} of" if self.mean > 0 else "as near as can be told to"
+        near = f"about {_number(self.mean)} away from" if self.mean > 0 else "as near as can be told to"
         out = [
             f"Certificate of fit: {what}{some} are {near} the records on average, in total variation (at most "
             f"{_number(self.mean_at_most())} at 95 %)."
         ]
         worst = self.worst_at_most
-        if self.outstanding:
+        if worst is None and self.each is not None and len(self.cliques) > 1:
+            clique, fit = next(iter(self.fits().items()))
+            out.append(f"One was looked at, which may be the furthest away, {' × '.join(clique)}: {fit} at 90 %.")
+        elif self.outstanding:
             clique, fit = next(iter(self.outstanding.items()))
             more = len(self.outstanding) - 1
             also = f", and {more} more stand out" if more else ""
             out.append(f"The worst, {' × '.join(clique)}: {fit} at 90 %{also}.")
         elif worst is not None and len(self.cliques) > 1:
             out.append(f"No single one stands out; none is further away than {_number(worst)} (95 % for all of them).")
-        elif self.each is not None and len(self.cliques) > 1:
-            clique, fit = next(iter(self.fits().items()))
-            out.append(f"Perhaps the worst, {' × '.join(clique)}: {fit} at 90 %.")
         return [*out, *self._advice()]
 
     def _advice(self) -> list[str]:

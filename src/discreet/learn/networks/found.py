@@ -43,6 +43,8 @@ class FoundNetwork(Learner[BayesianNetwork]):
     """
 
     finds_graph: ClassVar[bool] = True
+    certified: ClassVar[float] = AdaptiveField.certified
+    as_one_gaussian: ClassVar[bool] = AdaptiveField.as_one_gaussian
 
     most_cells: int = AdaptiveField.most_cells
     triples: bool = AdaptiveField.triples
