@@ -119,7 +119,7 @@ class SlowTable(MemoryTable):
 
     def count(self, cliques: Any) -> Any:
         self.started.set()
-        assert self.go_on.wait(20)
+        assert self.go_on.wait(120)
         return super().count(cliques)
 
 
@@ -143,7 +143,7 @@ def test_closing_while_an_answer_is_on_its_way() -> None:
     table.started.clear()
     thread = threading.Thread(target=ask)
     thread.start()
-    assert table.started.wait(20)
+    assert table.started.wait(120)
     curator.close()
     table.go_on.set()
     thread.join(20)
