@@ -127,8 +127,8 @@ def test_the_worst_is_named_only_if_it_stands_out():
 @pytest.mark.parametrize(
     ("distances", "scale", "apart", "verdict", "words"),
     [
-        ((10, 12, 8), 64.0, 0.0, "good", "within 0.0050 of the records on average"),
-        ((100, 110, 120), 64.0, 0.2, "good", "within 0.055"),
+        ((10, 12, 8), 64.0, 0.0, "good", "about 0.0050 away from the records on average"),
+        ((100, 110, 120), 64.0, 0.2, "good", "about 0.055"),
         ((100, 110, 120), 64.0, 0.1, "poor", "Beware: that is not good."),
         ((100, 110, 120), 64.0 * 400, 0.1, "unclear", "too large to tell"),
     ],
