@@ -16,8 +16,9 @@ h = s_t/σ. So every table should stop at its own time, in proportion to σ/s_t:
 
 a public number. (Earlier than that, structure is lost; later, noise is fitted.) With w_t = s²/s_t², the gradient of
 least squares, tables need not agree before, but those with the most noise, such as single columns of a hundred levels,
-are stopped too early. In total variation this beats the likelihood of projected tables,
-:class:`~discreet.learn.fields.noise_aware.NoiseAwareField`, which is made for KL.
+are stopped too early. Beside the likelihood of projected tables
+(:class:`~discreet.learn.fields.noise_aware.NoiseAwareField`, made for KL), on the tables that SWIFT's rule chooses at
+(1, 1e-9): pairs nearer in total variation by 5 to 9 % on Adult and sachs, further by 7 to 10 % on child and NLTCS.
 
 The flow is integrated by a few implicit steps, θ ← θ + Δτ·w·(ŷ − μ(θ_new)): each is the maximum of
 ⟨θ, ŷ⟩ − A(θ) − Σ ‖θ − θ_old‖²/(2wΔτ), strictly concave, by L-BFGS. Everything here is post-processing of noisy tables,
