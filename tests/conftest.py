@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from warm import Warm
 
 # The tests run in one process a core, on small matrices: threads of the algebra library would only wait for each other,
 # at three times the cost. Before NumPy is imported, and for the processes that tests start as well.
@@ -14,11 +19,39 @@ for _library in ("OMP", "OPENBLAS", "MKL"):
 # Containers often say that no compiled modules are to be kept; then each of those processes would compile all of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Tests neither read nor leave anything in the folder where people's commands keep refits.
+os.environ["DISCREET_CACHE"] = "off"
+
 TRIALS = 3
+APART = ("test_documentation.py", "test_shown_run_recorded.py", "test_audits.py")  # long; tests apart
 
 # How long one example takes says something about the machine, not about us: no test fails for it.
 settings.register_profile("discreet", deadline=None)
 settings.load_profile("discreet")
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Warm]:
+    """A process with everything imported, to run command lines and pages in copies of it."""
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:  # a short path: sockets have no room for a long one
+        process = Warm(Path(folder))
+        yield process
+        process.stop()
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile`` the tests of a file stay together, but for some: they fill the gaps at the end."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneFileAtATime(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return nodeid if file.endswith(APART) else file
+
+    return OneFileAtATime(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,7 +11,7 @@ import pytest
 from discreet import ZCDP, Curator, PureDP, Release, encode, networks, resolve
 from discreet.errors import FileFormatError, InputError, NotAReleaseError
 from discreet.release import Certificate
-from discreet.release.certificate import nonnegative
+from discreet.release.nonnegative import nonnegative
 from discreet.report.card import card_yaml
 from discreet.report.explore import Explorer
 from discreet.report.page import report_html
@@ -129,7 +129,7 @@ def test_the_worst_is_named_only_if_it_stands_out():
     [
         ((10, 12, 8), 64.0, 0.0, "good", "about 0.0050 away from the records on average"),
         ((100, 110, 120), 64.0, 0.2, "good", "about 0.055"),
-        ((100, 110, 120), 64.0, 0.1, "poor", "Beware: that is not good."),
+        ((100, 110, 120), 64.0, 0.1, "poor", "Beware: that does not show a good model."),
         ((100, 110, 120), 64.0 * 400, 0.1, "unclear", "too large to tell"),
     ],
 )

@@ -18,8 +18,12 @@ def test_the_schema_examples_are_schemas():
 
     columns = '[columns.sex]\nlevels = ["f", "m"]\n[columns.age]\nedges = [0, 18, 65]\n'
     columns += '[columns.married]\nlevels = ["yes", "no", "widowed"]\n'
-    examples = blocks("schema.md", "text")
-    assert len(examples) == 2
+    columns += '[columns.zip]\nlevels = ["10115", "80331"]\n[columns.county]\nlevels = ["Berlin", "Munich"]\n'
+    columns += '[columns.pregnant]\nlevels = ["yes", "no"]\n'
+    columns += "".join(f"[columns.{name}]\nedges = [0, 10, 100]\n" for name in ("income", "wage", "interest"))
+    examples = [text.replace('table = "zips.csv"', 'map = {10115 = "Berlin"}') for text in blocks("schema.md", "text")]
+    examples = [text.replace('"F"', '"f"') for text in examples]
+    assert len(examples) == 3
     for text in examples:
         parse_schema(columns + text)
 

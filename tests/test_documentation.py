@@ -1,8 +1,8 @@
 """The documentation is true: it builds without a warning, and every block of code in it runs as it stands.
 
 The blocks of a page run from top to bottom in one folder of the page's own: Python blocks in one namespace, shell
-blocks in a real shell that finds `discreet` on its path. They find what `pip install .` installs, and nothing else; a
-page that needs an extra says so.
+blocks in a real shell that finds `discreet` on its path (`warm.py`). They find what `pip install .` installs, and
+nothing else; a page that needs an extra says so.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 import core_environment
 import pytest
 from run_blocks import BLOCK
+from warm import Warm
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -22,13 +23,20 @@ PAGES = sorted(p for p in DOCS.rglob("*.md") if BLOCK.search(p.read_text("utf-8"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
-def test_every_block_runs(page: Path, tmp_path: Path) -> None:
+def test_every_block_runs(page: Path, tmp_path: Path, warm: Warm) -> None:
     extras = re.findall(r"'discreet\[(\w+)\]'", page.read_text("utf-8"))
-    command = [sys.executable, str(ROOT / "tests" / "run_blocks.py"), str(page)]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=core_environment.environment(extras), capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    blocks = ROOT / "tests" / "run_blocks.py"
+    if extras:
+        environment = core_environment.environment(extras)
+        done = subprocess.run(
+            [sys.executable, blocks, page], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return
+    (folder := tmp_path / "page").mkdir()
+    out, err = tmp_path / "out.txt", tmp_path / "err.txt"
+    code = warm.start(blocks.read_text(), [str(page), str(warm.programs)], folder, out, err).wait()
+    assert code == 0, err.read_text()[-3000:]
 
 
 def test_only_the_core_is_there() -> None:

@@ -208,7 +208,7 @@ def test_dictionary_form_round_trips():
         ({"columns": {}}, "no columns"),
         ({"columns": {"x": 3}}, "expected a"),
         ({"columns": {"x": {"level": ["a"]}}}, "did you mean 'levels'"),
-        ({"columns": {"x": {"levels": "a"}}}, "levels must be a list"),
+        ({"columns": {"x": {"levels": "a"}}}, "levels is a list"),
         ({"columns": {"x": {"levels": ["a"], "outside": 1}}}, "outside must be a string"),
         ({"columns": {"x": {"levels": ["a"], "peeked": [1]}}}, "peeked must be a list of strings"),
         ({"columns": {"x": {"levels": ["a"]}}, "version": 2}, "version 2"),

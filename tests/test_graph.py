@@ -13,8 +13,6 @@ from discreet.graph import (
     DEFAULT_MEMORY_LIMIT,
     connected_components,
     maximal_cliques,
-    moral_cliques,
-    neighbours,
     topological_order,
     triangulate,
 )
@@ -198,11 +196,9 @@ def test_a_cycle_is_shown():
         topological_order({"a": ["z"]})
 
 
-def test_families_components_neighbours_maximal():
-    assert moral_cliques({"a": [], "b": ["a"], "c": ["a", "b"]}) == (("a",), ("a", "b"), ("a", "b", "c"))
+def test_components_and_maximal_cliques():
     domain = Domain.of(dict.fromkeys("abcde", 2))
     assert connected_components(domain, [("a", "c"), ("d", "e")]) == (("a", "c"), ("b",), ("d", "e"))
-    assert neighbours(domain, [("a", "b", "c"), ("c", "d")])["c"] == ("a", "b", "d")
     assert maximal_cliques([("a",), ("a", "b"), ("b", "c"), ("a", "b")]) == (("a", "b"), ("b", "c"))
 
 

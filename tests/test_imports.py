@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from discreet import Curator, Domain, PureDP, Release, encode, resolve
+
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 # What is guarded, and who may import it. A name stands for a module and everything below it; `discreet.` is left out.
 #
 #   rule                 guarded                                  may be imported by                   and, in part, by
 MAY_IMPORT = {
-    "rows":             (["tables"],                              ["tables", "audit", "cli", "estimators"],
+    "rows":             (["tables"],                              ["tables", "audit", "evaluate", "cli", "estimators"],
                          {"privacy": "tables.base"}),
     "noise":            (["privacy.mechanisms"],                  ["privacy", "audit"], {}),
     "curator":          (["privacy.curator"],                     ["privacy", "audit", "cli", "estimators",
@@ -28,7 +30,8 @@ MAY_IMPORT = {
     "frames":           (["narwhals", "pandas", "polars", "pyarrow", "pyspark", "duckdb"],
                                                                   ["tables", "encoding", "frames", "models",
                                                                    "estimators"], {}),
-    "scikit-learn":     (["sklearn"],                             ["estimators"], {}),
+    "scikit-learn":     (["sklearn"],                             ["estimators", "evaluate"], {}),
+    "unprotected":      (["evaluate"],                            ["evaluate", "cli.evaluate"], {}),
     "terminal":         (["typer", "rich", "click"],              ["cli"], {}),
 }  # fmt: skip
 
@@ -36,11 +39,16 @@ MAY_IMPORT = {
 #
 #   rule                 who                                                                    what
 MAY_NOT = {
-    "public side":      (["attribute", "impossible", "domain", "errors", "arguments", "frames", "factor", "graph",
-                          "ordering", "inference", "models", "io", "files", "language", "networks", "papers.theory"],
+    "public side":      (["spelling", "dates", "sought", "attribute",
+    "conditions", "impossible", "dependencies", "domain", "errors", "arguments",
+                          "frames", "factor", "graph", "ordering", "inference", "models", "io", "files", "language",
+                          "networks", "papers.theory"],
                          ["tables", "privacy", "audit"]),
     "learners":         (["learn", "papers", "spec", "report"],
                          ["tables", "privacy.mechanisms", "privacy.ledger", "audit"]),
+    "looks only":       (["evaluate"],  # at rows, unprotected: it knows nothing that a release could be written with
+                         ["privacy", "learn", "papers", "spec", "measurement", "release", "signing", "files",
+                          "io.archive", "io.native", "report.card", "report.page"]),
     "money":            (["privacy.budget", "privacy.accounting", "privacy.ledger", "privacy.unit"],
                          ["tables"]),
     "seeded noise":     (["tables", "privacy", "learn", "papers", "spec"],
@@ -53,15 +61,17 @@ MAY_NOT = {
 
 # All rooms. Imports run one way: nobody imports a room below their own, not inside a function, not for types only.
 ONE_WAY = [
-    "_version", "errors", "progress", "signing",
-    "attribute", "impossible", "domain", "arguments", "frames", "encoding", "language", "ordering",
+    "_version", "errors", "progress", "signing", "markup",
+    "spelling", "dates", "sought", "attribute",
+    "conditions", "impossible", "dependencies", "domain", "arguments", "frames", "encoding",
+    "question", "language", "ordering",
     "io",  # how things lie in files: bytes and plain data
     "factor", "count_table", "graph", "inference", "models",
     "files", "networks",  # from files to models
-    "measurement", "schema", "tables", "privacy",
-    "learn", "papers", "methods", "spec", "forecasts",
+    "noise", "measurement", "schema", "tables", "privacy",
+    "learn", "papers", "methods", "spec", "forecasts", "sweeps",
     "release",
-    "audit", "report", "estimators", "demo", "cli",
+    "report", "audit", "evaluate", "estimators", "demo", "cli",
 ]  # fmt: skip
 
 # Learners are handed a curator. They make none, and nobody reaches into one, or into a table.
@@ -70,7 +80,20 @@ INSIDES = {"_source", "_rows", "_prepared", "_gateway", "_persons"}
 MAY_REACH_INSIDE = ["tables", "privacy", "audit"]
 
 # Imports inside functions: what is slow or optional, and the commands of the command line.
-MAY_WAIT = ["matplotlib", "networkx", "pandas", "polars", "pyarrow", "pyspark", "scipy", "sklearn", "duckdb", "jinja2"]
+MAY_WAIT = [
+    "opendp",
+    "dp_accounting",
+    "matplotlib",
+    "networkx",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pyspark",
+    "scipy",
+    "sklearn",
+    "duckdb",
+    "jinja2",
+]
 MAY_WAIT_WITH_ANYTHING = ["cli", "__init__"]
 
 
@@ -294,7 +317,10 @@ CLEAN = {
     "learn": "",
     "learn.fw": "from ..models.base import M\nfrom ..privacy.curator import Curator\n",
     "audit": "from .tables.memory import MemoryTable\n",
+    "report": "",
+    "evaluate": "from .tables.base import Table\n",
     "cli": "",
+    "cli.evaluate": "def run():\n    from ..evaluate import evaluate\n",
     "cli.measure": "import typer\ndef run():\n    from ..tables.encode import encode\n",
     "cli.app": "from . import measure\n",
 }
@@ -334,6 +360,12 @@ PLANTED = [
     ("noise of others", "privacy.mechanisms", "from scipy import stats"),
     ("seeded noise", "learn.fw", "import numpy\nx = numpy.random.rand()"),
     ("scikit-learn", "models.base", "from sklearn.base import BaseEstimator"),
+    ("unprotected", "report", "from .evaluate import evaluate"),
+    ("unprotected", "cli.measure", "def run():\n    from ..evaluate import evaluate"),
+    ("unprotected", "learn.fw", FOR_TYPES + "from ..evaluate import Evaluation"),
+    ("looks only", "evaluate", "from .privacy.curator import Curator"),
+    ("looks only", "evaluate", "from .files import load_model"),
+    ("looks only", "evaluate", "def save():\n    from .learn.fw import f"),
     ("terminal", "privacy.curator", "from rich.progress import track"),
     ("pickle", "tables.memory", "import pickle"),
     ("one way", "inference.exact", "from ..models.base import M"),
@@ -419,8 +451,57 @@ def test_importing_the_package_is_quick_and_light():
 
 
 def test_lightness_can_fail():
-    _, loaded = fresh("discreet.Curator")
-    assert "opendp" in loaded  # so the test above would have seen it
+    _, loaded = fresh("discreet.Curator; import opendp")
+    assert {"scipy", "opendp"} <= loaded  # so the test above would have seen it
+
+
+def test_a_curator_has_its_noise_before_anything_is_charged():
+    _, loaded = fresh("from discreet.privacy.mechanisms import SecureGateway; SecureGateway()")
+    assert "opendp" in loaded
+
+
+# What fits alone need, and what nobody needs who looks at a release or plans one.
+COMMAND = """
+import sys
+from discreet.cli.app import main
+assert main({words!r}) == 0
+print(*sorted(set(sys.modules) & set({slow!r})))
+"""
+FOR_FITS = ["scipy.optimize", "scipy.sparse", "scipy.fft", "scipy.stats"]
+FOR_OTHERS = ["opendp", "sklearn", "matplotlib", "networkx", "duckdb", "pyarrow", "dp_accounting", "pandas", "polars"]
+SCHEMA = '[columns.smoke]\nlevels = ["yes", "no"]\n[columns.lung]\nlevels = ["yes", "no"]\n'
+
+
+def loaded_by(words, slow):
+    program = COMMAND.format(words=words, slow=slow)
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    return out.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize(
+    ("words", "slow"),
+    [
+        (["query", "asia", "P(lung | smoke=yes)"], [*FOR_OTHERS, *FOR_FITS]),
+        (["map", "asia", "lung"], [*FOR_OTHERS, *FOR_FITS]),
+        (["plan", "--schema", "schema.toml", "--epsilon", "1"], [*FOR_OTHERS, *FOR_FITS]),
+        (["show", "model.zip"], FOR_OTHERS),
+        (["verify", "model.zip"], FOR_OTHERS),
+        (["query", "model.zip", "P(smoke)"], FOR_OTHERS),
+    ],
+    ids=lambda x: " ".join(x[:2]),
+)
+def test_commands_load_what_they_need(words, slow, tmp_path, monkeypatch):
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    if "model.zip" in words:
+        domain = Domain.of({"smoke": ["yes", "no"], "lung": ["yes", "no"]})
+        with Curator(encode({"smoke": ["yes", "no"] * 50, "lung": ["no"] * 100}, domain), budget=PureDP(1)) as curator:
+            Release.of(resolve(domain).learn(curator)).save(tmp_path / "model.zip")
+    monkeypatch.chdir(tmp_path)
+    assert loaded_by(words, slow) == []
+
+
+def test_a_needless_import_would_be_seen():
+    assert loaded_by(["query", "asia", "P(lung)"], ["numpy", *FOR_OTHERS]) == ["numpy"]
 
 
 def test_budgets_and_ledgers_do_not_need_the_noise():

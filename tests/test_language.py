@@ -1,14 +1,18 @@
 """The query language: what people write, and errors that point at the character."""
 
 import pickle
+from datetime import date
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from discreet.dates import Dates
 from discreet.domain import Attribute, Domain
 from discreet.errors import InputError
-from discreet.language import LanguageError, parse, quoted, resolve
+from discreet.language import LanguageError, conditions, parse, quoted, resolve
+
+INF = float("inf")
 
 DOMAIN = Domain(
     (
@@ -22,6 +26,8 @@ DOMAIN = Domain(
         Attribute.categorical("größe", ["klein", "groß"]),
         Attribute.categorical("年齢", ["若い", "老い"]),
         Attribute.categorical("a|b=c", ["0", "back\\slash"]),
+        Attribute.of_dates("day", Dates("month", date(2024, 1, 1), date(2024, 12, 31))),
+        Attribute.numeric("hours", [0, 20, 60, 99], integer=True, heaps=[40], missing="unknown"),
     )
 )
 
@@ -82,6 +88,54 @@ def test_questions(text, kind, targets, evidence):
 
 
 @pytest.mark.parametrize(
+    ("text", "said", "labels", "low", "high"),
+    [
+        ("age >= 30", "age >= 30", ["[18, 65.5)", "[65.5, 120]"], 30, INF),
+        ("30<=age", "age >= 30", ["[18, 65.5)", "[65.5, 120]"], 30, INF),
+        ("age<18", "age < 18", ["[0, 18)"], -INF, 18),
+        ("18 <= age < 65.5", "18 <= age < 65.5", ["[18, 65.5)"], 18, 65.5),
+        ("65.5 > age>=18", "65.5 > age >= 18", ["[18, 65.5)"], 18, 65.5),
+        ("age in [18, 65.5)", "18 <= age < 65.5", ["[18, 65.5)"], 18, 65.5),
+        ("age in {3, 'unknown'}", 'age in {"[0, 18)", unknown}', ["[0, 18)", "unknown"], -INF, INF),
+        ("age!=3", 'age != "[0, 18)"', ["[18, 65.5)", "[65.5, 120]", "unknown"], -INF, INF),
+        ("known(age)", "known(age)", ["[0, 18)", "[18, 65.5)", "[65.5, 120]"], -INF, INF),
+        ("hours > 40", "hours > 40", ["[20, 60)", "[60, 99]"], 41, INF),
+        ("hours >= 40", "hours >= 40", ["[20, 60)", "[60, 99]", "40"], 40, INF),
+        ("hours <= 39.5", "hours <= 39.5", ["[0, 20)", "[20, 60)"], -INF, 40),
+        ("hours = 40", None, ["40"], None, None),
+        ("visits > 0", "visits > 0", ["1", "2"], -INF, INF),
+        ("xray not in {'x y', <5}", 'xray not in {<5, "x y"}', ["5-12", "12+", ">=7.5", "Asy/Patch", "=5"], -INF, INF),
+        ("xray!=>=7.5", "xray != >=7.5", ["<5", "5-12", "12+", "Asy/Patch", "x y", "=5"], -INF, INF),
+        ("day >= 2024-11-15", "day >= 2024-11-15", ["2024-11", "2024-12"], 20042, INF),
+        ("2024-11-15 > day", "day < 2024-11-15", [f"2024-{m:02}" for m in range(1, 12)], -INF, 20042),
+        ("age > 3, age < 10", "age > 3, age < 10", ["[0, 18)"], 3, 10),
+    ],
+)
+def test_conditions(text, said, labels, low, high):
+    ((name, found),) = conditions(text, DOMAIN).items()
+    if said is None:
+        assert [found] == labels
+        return
+    assert found.text == said
+    assert [DOMAIN[name].labels[c] for c in sorted(found.codes)] == labels
+    assert (found.low, found.high) == (low, high)
+    assert conditions(found.text, DOMAIN)[name] == found, "what is said can be asked again"
+    question = ask(f"P({text} | smoke=yes)")
+    assert question.targets[0].condition == question.targets[0].event == found
+    assert dict(ask(f"E(visits | {text})").given)[name] == found if name != "visits" else True
+
+
+def test_whole_tables_and_numbers():
+    question = ask("QUANTILE(age, 0.9 | smoke, ill=true, known(hours), age >= 18)")
+    assert (question.kind, question.quantile, question.tables) == ("QUANTILE", 0.9, ("smoke",))
+    assert [name for name, _ in question.given] == ["ill", "hours", "age"] and question.evidence == {"ill": 0}
+    with pytest.raises(LanguageError, match="say which values of 'smoke' are wanted"):
+        conditions("age > 3, smoke", DOMAIN)
+    with pytest.raises(LanguageError, match="expected ','"):
+        conditions("age > 3)", DOMAIN)
+
+
+@pytest.mark.parametrize(
     ("text", "mark", "message"),
     [
         ("", "^", "begins with P"),
@@ -99,15 +153,43 @@ def test_questions(text, kind, targets, evidence):
         ("P(lung | smoke=yes | ill=true)", "                   ^", r"one '\|'"),
         ("P(lung) P(ill)", "        ^", "one question at a time"),
         ("P(lung))", "       ^", "the question ends before"),
-        ("P(age < 30)", "      ^", "only = is understood"),
-        ("P(age!=30)", "     ^", "only = is understood"),
+        ("P(age < )", "        ^", "expected a number"),
+        ("P(age < old)", "        ^^^", "'old' is not a number"),
+        ("P(age < 0)", "        ^", "no value of column 'age' is < 0; they go from 0 to 120"),
+        ("P(age >= 121)", "         ^^^", "no value of column 'age' is >= 121"),
+        ("P(30 <= age > 20)", "            ^", "a sign in the same direction as <="),
+        ("P(60 < age < 30)", "  ^^^^^^^^^^^^^", "no value of column 'age' lies between these"),
+        ("P(smoke > 3)", "          ^", "column 'smoke' holds categories"),
+        ("P(xray > =7.5)", "         ^", "expected a number, found '='"),
+        ("P(xray<5)", "       ^", "holds categories, .*; for a level, write xray=<5"),
+        ("P(smoke in {})", "            ^", "expected a level of 'smoke', found '}'"),
+        ("P(smoke in {yes)", "               ^", r"expected ',' or '}', found '\)'"),
+        ("P(smoke in {yes, nope})", "                 ^^^^", "column 'smoke' has no level 'nope'"),
+        ("P(smoke not in {yes, no})", "                ^^^^^^^", "leaves no level of column 'smoke'"),
+        ("P(known(smok))", "        ^^^^", "no column 'smok'"),
+        ("P(known(smoke)", "              ^", "found the end"),
+        ("E(smoke)", "  ^^^^^", "column 'smoke' holds categories, and E is about numbers"),
+        ("E(ill)", "  ^^^", "column 'ill' holds categories"),
+        ("SD(day)", "   ^^^", "column 'day' holds dates, and SD is about numbers"),
+        ("E(age, visits)", "       ^^^^^^", "one column at a time"),
+        ("E(age=30)", "      ^^", "what is given stands after"),
+        ("SD(age > 30)", "   ^^^", "what is given stands after"),
+        ("QUANTILE(age)", "            ^", "which quantile"),
+        ("QUANTILE(age, half)", "              ^^^^", "a number from 0 to 1, as in QUANTILE\\(age, 0.5\\)"),
+        ("QUANTILE(age, 1.5)", "              ^^^", "a number from 0 to 1"),
+        ("P(lung | day >= soon)", "                ^^^^", "'soon' is not a date"),
+        ("P(lung | day > 2024-12-31)", "               ^^^^^^^^^^", "they go from 2024-01-01 to 2024-12-31"),
+        ("MAP(lung | smoke)", "           ^^^^^", "a level of 'smoke' must be given"),
+        ("MAP(age > 3)", "    ^^^", "MAP looks for the level"),
+        ("P(lung | smoke != yes, smoke=no)", "                       ^^^^^", "'smoke' is given twice"),
+        ("P(lung | smoke, smoke != no)", "                ^^^^^", "'smoke' is given twice"),
+        ("P(lung != yes | lung=no)", "                ^^^^", "'lung' is both asked about and given"),
         ("P('lung)", "  ^", "never closed by '"),
         ("P(lang | smoke=yes)", "  ^^^^", "no column 'lang' in the domain; did you mean 'lung'?"),
         ("P(LUNG)", "  ^^^^", "did you mean 'lung'?"),
         ("P(lung | smoke=yess)", "               ^^^^", "column 'smoke' has no level 'yess'; did you mean 'yes'?"),
         ("P(lung | smoke=NO)", "               ^^", "did you mean 'no'?"),
         ("P(lung | smoke='maybe')", "               ^^^^^^^", "known: 'yes', 'no'"),
-        ("P(lung | smoke)", "         ^^^^^", "a level of 'smoke' must be given, as in smoke=yes"),
         ("P(lung | age=130)", "             ^^^", "give a number from 0 to 120, or 'unknown'"),
         ("P(lung | age=old)", "             ^^^", "give a number from 0 to 120"),
         ("P(lung | age=[18, 66))", "             ^^^^^^^^", "give a number"),
@@ -183,11 +265,11 @@ def test_whatever_the_names_quoting_makes_them_sayable(columns, levels):
 
 
 @settings(deadline=None)
-@given(st.text(max_size=40) | st.text("P(),|= 'lungsmokeyes\"\\", max_size=40))
+@given(st.text(max_size=40) | st.text("P(),|= 'lungsmokeyes\"\\<>!{}in0", max_size=40))
 def test_any_text_is_a_question_or_a_language_error(text):
-    for attempt in (text, f"P({text})", f"P(lung | {text})"):
+    for attempt in (text, f"P({text})", f"P(lung | {text})", f"E(age | {text})"):
         try:
-            assert ask(attempt).kind in ("P", "MAP")
+            assert ask(attempt).kind in ("P", "MAP", "E", "SD", "QUANTILE")
         except LanguageError as error:
             assert 0 <= error.position <= len(attempt)
             assert len(str(error).splitlines()) >= 3

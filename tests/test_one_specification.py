@@ -142,7 +142,7 @@ TABLE = {
     "sets in a TOML file": (said(workload="sets.toml"), field("adaptive", workload=SETS)),
     "sets in a JSON file": (said(workload="sets.json"), field("adaptive", workload=SETS)),
     "a workload for a search": (
-        searching(workload="pairs"), "network, searched has no option 'workload'",
+        searching(workload="pairs"), "network, searched has no option 'workload': it says which tables",
     ),
     "a workload as an option": (said(options={"workload": "pairs"}), "workload is no option of a method"),
     "a target that is not there": (said(target="lnug"), "no column 'lnug' in the domain; did you mean 'lung'?"),

@@ -32,6 +32,7 @@ OTHER: dict[Any, Any] = {
     "largest": 4,
     "too_large": "coarsen",
     "fit_steps": 1,
+    "step_back": False,
     "least_records": 3.0,
     "rate": 0.5,
     "first_stage": 0.3,
@@ -71,6 +72,7 @@ OTHER: dict[Any, Any] = {
 # Where the default of one option leaves nothing to another, or an option must be given.
 BESIDE: dict[Any, dict[str, Any]] = {
     "optimal too_large": {"largest": 4},
+    "optimal step_back": {"approximate_size": 1},
     "uniform too_large": {"largest": 4},
     "two_stage too_large": {"largest": 4},
     "maximal_monomials": {"order": 2, "min_weight": 0.2},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
@@ -10,6 +9,7 @@ import sys
 from pathlib import Path
 
 import core_environment
+from warm import DISCREET, Warm
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -51,17 +51,13 @@ def test_commands_exist() -> None:
     assert used <= known
 
 
-def test_the_tour_works_after_the_demonstration(tmp_path: Path) -> None:
+def test_the_tour_works_after_the_demonstration(tmp_path: Path, warm: Warm) -> None:
     (tour,) = [block for block in blocks("sh") if block.startswith("cd demo")]
     (go, folder), *lines = [shlex.split(line, comments=True) for line in tour.replace("\\\n", " ").splitlines()]
     assert go == "cd" and len(lines) > 5 and {program for program, *_ in lines} == {"../discreet"}
-    code = (
-        "import json, os, sys\nfrom discreet.cli import run\n"
-        "assert run(['demo', '--people', '500']) == 0\nos.chdir(sys.argv[1])\n"
-        "for line in json.loads(sys.argv[2]):\n    assert run(line) == 0, line"
-    )
-    words = json.dumps([arguments for _, *arguments in lines])
-    run_in_the_core(["-c", code, folder, words], tmp_path)
+    for where, line in ((tmp_path, ["demo", "--people", "500"]), *((tmp_path / folder, line) for _, *line in lines)):
+        said = (tmp_path / "out.txt", tmp_path / "err.txt")
+        assert warm.start(DISCREET, line, where, *said).wait() == 0, (line, said[1].read_text())
 
 
 def test_the_schema_of_the_documentation_is_one() -> None:
@@ -69,7 +65,9 @@ def test_the_schema_of_the_documentation_is_one() -> None:
     from discreet.schema import parse_schema
 
     text = (ROOT / "docs" / "schema.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
-    assert parse_schema(example).names == ("sex", "age", "number of rooms")
+    first, *others = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert parse_schema(first).names == ("sex", "age", "number of rooms")
+    for example in others:
+        assert len(parse_schema(example if "version" in example else f"version = 1\n{example}"))
     for key in Attribute.__dataclass_fields__:
-        assert key == "name" or f"| `{key}` |" in text
+        assert key in ("name", "sought") or f"| `{key}` |" in text

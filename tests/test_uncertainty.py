@@ -62,7 +62,7 @@ def test_cliques_may_come_in_any_order() -> None:
 @pytest.mark.chance
 @pytest.mark.parametrize(
     ("name", "budget", "runs"),
-    [("small", PureDP(0.5), 25), ("asia", PureDP(1), 10), ("sachs", ApproxDP(0.5, 1e-6), 8)],
+    [("small", PureDP(0.5), 16), ("asia", PureDP(1), 7), ("sachs", ApproxDP(0.5, 1e-6), 5)],
     ids=["small", "asia", "sachs"],
 )
 def test_coverage_of_marginals_and_conditionals(name: str, budget: Budget, runs: int) -> None:
@@ -73,7 +73,7 @@ def test_coverage_of_marginals_and_conditionals(name: str, budget: Budget, runs:
     intervals, targets = [], []
     for run in range(runs):
         refit, measured, model, target = _case(network, 5000, budget, run)
-        found = noise_intervals(refit, measured, model, draws=40, random_state=run)
+        found = noise_intervals(refit, measured, model, draws=30, random_state=run)
         for column in domain:
             intervals.append(found.marginal(column))
             targets.append(target.marginal(column).probabilities)

@@ -72,6 +72,8 @@ def __getattr__(name: str) -> object:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     module = import_module(f".{_HOME_OF[name]}", __name__)
+    if name == "Release":  # whose pages are made in a room further out
+        import_module(".report.page", __name__)
     value: object = module if name == _HOME_OF[name] else getattr(module, name)
     globals()[name] = value
     return value

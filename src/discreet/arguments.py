@@ -82,10 +82,13 @@ def require_columns(what: str, made_for: Iterable[Attribute], domain: Domain) ->
 
 
 def _differences(a: Attribute, b: Attribute) -> list[str]:
-    """Where two attributes of one name differ. That one was peeked at has nothing to do with its codes."""
+    """Where two attributes of one name differ. How one was come by has nothing to do with its codes."""
     if a is b:
         return []
-    names = ["labels", *(f.name for f in fields(Attribute) if f.name != "peeked")]  # labels: True equals 1, not "true"
+    names = [
+        "labels",
+        *(f.name for f in fields(Attribute) if f.name not in ("peeked", "found")),
+    ]  # labels: True equals 1, not "true"
     return [name for name in names if getattr(a, name) != getattr(b, name)]
 
 

@@ -13,53 +13,28 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from .dates import Dates
 from .errors import WEIGHTS_REFUSED, InputError, SchemaError, did_you_mean
+from .sought import KEYS, Sought, sought_in
+from .spelling import first_twice, level_text, number_or_nan, number_text, plain, tidy
 
 Level = str | int | bool
 
 NEAREST = "nearest"
-PEEKABLE = ("levels", "edges", "missing")
-
-
-def _plain(value: Any) -> Any:
-    """A NumPy scalar as the Python value it stands for; anything else unchanged."""
-    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
-
-
-def first_twice(items: Iterable[str]) -> str | None:
-    """The first name that occurs again, if one does."""
-    seen: set[str] = set()
-    for item in items:
-        if item in seen:
-            return item
-        seen.add(item)
-    return None
-
-
-def level_text(level: object) -> str:
-    """The label of a level as it is written in files and queries: ``True`` → ``true``, ``3`` → ``3``."""
-    level = _plain(level)
-    if isinstance(level, bool):
-        return "true" if level else "false"
-    return str(level)
-
-
-def _tidy(x: float) -> int | float:
-    """A whole number without its ``.0``, as people write it; beyond 2⁵³ the digits would be misleading."""
-    return int(x) if x.is_integer() and abs(x) <= 2**53 else x
-
-
-def _number_text(x: float) -> str:
-    return repr(_tidy(x))
+PEEKABLE = ("levels", "edges", "missing", "heaps", "dates", "decimals", "missing_values", "strip", "ignore_case")
+FINDABLE = ("levels", "edges", "range", "heaps")
+MOST_DECIMALS = 12
 
 
 @dataclass(frozen=True)
 class Attribute:
     """One column: its levels in order, and what becomes of a value that is not among them.
 
-    Use ``Attribute.categorical("smoke", ["yes", "no"])`` or ``Attribute.numeric("age", [0, 18, 65, 120])``. Every
-    possible value of a row has exactly one level (*total encoding*), so a fit never fails, and never branches, on what
-    a row holds.
+    Use ``Attribute.categorical("smoke", ["yes", "no"])``, ``Attribute.numeric("age", [0, 18, 65, 120])`` or
+    ``Attribute.of_dates("visit", Dates("month", date(2019, 1, 1), date(2024, 12, 31)))``. Every possible value of a
+    row has exactly one level (*total encoding*), so a fit never fails, and never branches, on what a row holds.
 
     Parameters
     ----------
@@ -81,7 +56,23 @@ class Attribute:
     integer:
         For a numeric attribute: values are whole numbers, and so are those drawn within a bin.
     peeked:
-        Which of ``levels``, ``edges``, ``missing`` were learned by looking at private data.
+        Which of ``levels``, ``edges``, ``missing`` and so on were learned by looking at private data.
+    heaps:
+        For a numeric attribute: numbers that many records have exactly, such as 0 or 40. Each is a level of its own,
+        behind the bins; its value does not count in a bin.
+    decimals:
+        For a numeric attribute: how many decimals its numbers are written with; 0 is the same as ``integer``.
+    dates:
+        For a column of dates: the periods that are its levels. It has neither ``levels`` nor ``edges`` then.
+    missing_values:
+        Words that stand for an absent value, such as ``"NA"``; a declared level of the same spelling comes first.
+    strip, ignore_case:
+        Whether spaces around a text, and its case, make no difference.
+    found:
+        Which of ``levels``, ``edges``, ``range``, ``heaps`` were found privately, and paid for.
+    sought:
+        What is to be found privately before anything is learned. Until then numbers are counted on a fine public grid,
+        and levels that are not listed count as ``other``.
     """
 
     name: str
@@ -92,21 +83,36 @@ class Attribute:
     outside: str = ""
     integer: bool = False
     peeked: frozenset[str] = frozenset()
+    heaps: tuple[float, ...] = ()
+    decimals: int | None = None
+    dates: Dates | None = None
+    missing_values: tuple[str, ...] = ()
+    strip: bool = False
+    ignore_case: bool = False
+    found: frozenset[str] = frozenset()
+    sought: Sought | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise SchemaError(f"an attribute needs a name that is a non-empty string, got {self.name!r}")
-        for key in ("levels", "edges", "peeked"):
+        for key in ("levels", "edges", "peeked", "heaps", "missing_values", "found"):
             if isinstance(getattr(self, key), str):
                 raise SchemaError(f"column {self.name!r}: {key} must be a list, got {getattr(self, key)!r}")
         for key in ("missing", "other"):
             if not isinstance(getattr(self, key), str | None):
                 raise SchemaError(f"column {self.name!r}: {key} must be a string, got {getattr(self, key)!r}")
         set_ = object.__setattr__
-        set_(self, "levels", tuple(map(_plain, self.levels)))
-        set_(self, "edges", tuple(map(_plain, self.edges)))
-        set_(self, "peeked", frozenset(self.peeked))
-        if self.edges:
+        if self.sought is not None and self.sought.what == "bins":
+            set_(self, "edges", self.sought.edges)
+            set_(self, "heaps", self.sought.points)
+        set_(self, "levels", tuple(map(plain, self.levels)))
+        set_(self, "edges", tuple(map(plain, self.edges)))
+        for key in ("peeked", "found"):
+            set_(self, key, frozenset(getattr(self, key)))
+        self._check_words()
+        if self.dates is not None:
+            self._check_dates()
+        elif self.edges:
             self._check_edges()
         else:
             self._check_levels()
@@ -114,15 +120,48 @@ class Attribute:
             raise SchemaError(f"column {self.name!r}: the level {twice!r} is declared twice")
         if not self.outside:
             set_(self, "outside", self._default_outside())
-        if self.outside not in self.labels and not (self.is_numeric and self.outside == NEAREST):
+        near = self.is_numeric or self._has_ends
+        if self.outside not in self.labels and not (near and self.outside == NEAREST):
             raise SchemaError(
                 f"column {self.name!r}: outside = {self.outside!r} is not one of its levels"
-                + (f" (or {NEAREST!r})" if self.is_numeric else "")
+                + (f" (or {NEAREST!r})" if near else "")
                 + did_you_mean(self.outside, self.labels)
             )
-        unknown = self.peeked - set(PEEKABLE)
-        if unknown:
-            raise SchemaError(f"column {self.name!r}: peeked may name {', '.join(PEEKABLE)}; got {sorted(unknown)}")
+        for key, known in (("peeked", PEEKABLE), ("found", FINDABLE)):
+            if unknown := getattr(self, key) - set(known):
+                raise SchemaError(f"column {self.name!r}: {key} may name {', '.join(known)}; got {sorted(unknown)}")
+
+    def _check_words(self) -> None:
+        for key in ("strip", "ignore_case"):
+            if not isinstance(getattr(self, key), bool):
+                raise SchemaError(f"column {self.name!r}: {key} must be true or false, got {getattr(self, key)!r}")
+        words = tuple(map(plain, self.missing_values))
+        if any(not isinstance(word, str | int | float) for word in words):
+            raise SchemaError(f'column {self.name!r}: missing_values are words such as ["NA", "?"], or numbers')
+        numbers = (tidy(float(w)) if isinstance(w, float) else w for w in words)
+        object.__setattr__(self, "missing_values", tuple(dict.fromkeys(map(level_text, numbers))))
+        if self.ignore_case and not self.edges:
+            twice = first_twice(map(self.spelling, map(level_text, self.levels)))
+            if twice is not None:
+                raise SchemaError(
+                    f"column {self.name!r}: the level {twice!r} is declared in several spellings, which are one with "
+                    "ignore_case = true; keep one of them"
+                )
+
+    def _check_dates(self) -> None:
+        if not isinstance(self.dates, Dates):
+            raise SchemaError(f'column {self.name!r}: dates is a table such as {{by = "month", from = …, to = …}}')
+        for key in ("levels", "edges"):
+            if getattr(self, key):
+                raise SchemaError(f"column {self.name!r} declares both {key} and dates; keep one of them")
+        self._check_not_numeric("dates")
+
+    def _check_not_numeric(self, kind: str) -> None:
+        for key, value in (("heaps", self.heaps), ("integer = true", self.integer)):
+            if value:
+                raise SchemaError(f"column {self.name!r}: {key} belongs to a column with edges, not with {kind}")
+        if self.decimals is not None:
+            raise SchemaError(f"column {self.name!r}: decimals belongs to a column with edges, not with {kind}")
 
     def _check_edges(self) -> None:
         if self.levels:
@@ -132,12 +171,29 @@ class Attribute:
         for e in self.edges:
             if isinstance(e, bool) or not isinstance(e, int | float) or not abs(e) <= sys.float_info.max:
                 raise SchemaError(f"column {self.name!r}: edges must be finite numbers, got {e!r}")
+        self._check_decimals()
         # One form for equal edges, so that equal domains have equal fingerprints: 0, 0.0 and -0.0 are the same edge.
         object.__setattr__(self, "edges", tuple(float(e) + 0.0 for e in self.edges))
         if any(a >= b for a, b in zip(self.edges, self.edges[1:], strict=False)):
             raise SchemaError(f"column {self.name!r}: edges must increase, got {list(self.edges)}")
-        if self.integer and any(not e.is_integer() for e in self.edges):
-            raise SchemaError(f"column {self.name!r} holds whole numbers, so its edges must be whole too")
+        for h in self.heaps:
+            if isinstance(h, bool) or not isinstance(h, int | float) or not abs(h) <= sys.float_info.max:
+                raise SchemaError(f"column {self.name!r}: heaps must be finite numbers, got {h!r}")
+        object.__setattr__(self, "heaps", tuple(sorted(float(h) + 0.0 for h in self.heaps)))
+        if self.integer and self.sought is None and any(not e.is_integer() for e in (*self.edges, *self.heaps)):
+            raise SchemaError(f"column {self.name!r} holds whole numbers, so its edges and heaps must be whole too")
+
+    def _check_decimals(self) -> None:
+        d = self.decimals
+        if d is None:
+            return
+        if isinstance(d, bool) or not isinstance(d, int) or not 0 <= d <= MOST_DECIMALS:
+            raise SchemaError(f"column {self.name!r}: decimals is a number from 0 to {MOST_DECIMALS}, got {d!r}")
+        if self.integer and d:
+            raise SchemaError(f"column {self.name!r}: integer = true and decimals = {d} contradict each other")
+        if d == 0:  # one form for one thing
+            object.__setattr__(self, "integer", True)
+            object.__setattr__(self, "decimals", None)
 
     def _check_levels(self) -> None:
         if not self.levels and self.missing is None and self.other is None:
@@ -152,20 +208,19 @@ class Attribute:
                 raise SchemaError(f"column {self.name!r}: a whole number among the levels exceeds 64 bits")
         if len({type(level) for level in self.levels}) > 1:
             raise SchemaError(f"column {self.name!r}: levels must be all of one kind (strings, integers or booleans)")
-        if self.integer:
-            raise SchemaError(f"column {self.name!r}: integer = true belongs to a column with edges")
+        self._check_not_numeric("levels")
 
     def _default_outside(self) -> str:
         if self.other is not None:
             return self.other
-        if self.is_numeric:
+        if self.is_numeric or self._has_ends:
             return NEAREST
         return self.missing if self.missing is not None else self.labels[0]
 
     @classmethod
     def categorical(cls, name: str, levels: Iterable[Level] | int, **options: Any) -> Attribute:
         """A column of categories; an integer k stands for the levels 0 … k − 1."""
-        levels = _plain(levels)
+        levels = plain(levels)
         if isinstance(levels, str | bool):
             raise SchemaError(f"column {name!r}: give a list of levels, or how many there are; got {levels!r}")
         return cls(name, tuple(range(levels)) if isinstance(levels, int) else tuple(levels), **options)
@@ -175,17 +230,40 @@ class Attribute:
         """A column of numbers, cut at public bin edges."""
         return cls(name, edges=tuple(edges), **options)
 
+    @classmethod
+    def of_dates(cls, name: str, dates: Dates, **options: Any) -> Attribute:
+        """A column of dates or times, counted by periods."""
+        return cls(name, dates=dates, **options)
+
     @property
     def is_numeric(self) -> bool:
         return bool(self.edges)
 
+    @property
+    def bins(self) -> int:
+        """How many bins a numeric attribute has: they are its first codes, and its heaps follow."""
+        return max(len(self.edges) - 1, 0)
+
+    @property
+    def precision(self) -> int | None:
+        """How many decimals its numbers are written with; None where that is not known."""
+        return 0 if self.integer else self.decimals
+
+    @property
+    def _has_ends(self) -> bool:
+        """Whether its dates run from a first to a last day, so that others are nearest to one of them."""
+        return self.dates is not None and self.dates.first is not None
+
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """One label a cell, in code order: the levels or bins, then ``missing``, then ``other``."""
-        if self.edges:
+        """One label a cell, in code order: levels, bins or periods, then heaps, then ``missing``, then ``other``."""
+        if self.dates is not None:
+            inner = list(self.dates.labels)
+        elif self.edges:
             bins = zip(self.edges, self.edges[1:], strict=False)
-            inner = [f"[{_number_text(a)}, {_number_text(b)})" for a, b in bins]
+            inner = [f"[{number_text(a)}, {number_text(b)})" for a, b in bins]
             inner[-1] = inner[-1][:-1] + "]"
+            inner += map(number_text, self.heaps)
         else:
             inner = [level_text(level) for level in self.levels]
         return (*inner, *(x for x in (self.missing, self.other) if x is not None))
@@ -195,29 +273,51 @@ class Attribute:
         """Code of each label."""
         return {label: code for code, label in enumerate(self.labels)}
 
+    @cached_property
+    def spelled(self) -> dict[str, int]:
+        """Code of each text that spells a level, or a word for an absent value, in the form of :meth:`spelling`."""
+        words = {self.spelling(word): self.missing_code for word in self.missing_values}
+        return words | {self.spelling(label): code for label, code in reversed(self.codes.items())}
+
+    def spelling(self, text: str) -> str:
+        """A text as it is compared: without spaces around it and in one case, where the schema says so."""
+        text = text.strip() if self.strip else text
+        return text.casefold() if self.ignore_case else text
+
+    @cached_property
+    def missing_numbers(self) -> tuple[float, ...]:
+        """Numbers among the words for an absent value, for a numeric attribute."""
+        return tuple(x for x in map(number_or_nan, self.missing_values) if not math.isnan(x)) if self.edges else ()
+
     @property
     def size(self) -> int:
         """Number of levels, the missing and other levels included."""
         return len(self.labels)
 
     def code(self, label: object) -> int:
-        """The code of a level given by its label (or, for a numeric attribute, by any number within a bin)."""
+        """The code of a level given by its label, or by any number within a bin, or by a date within a period."""
         text = level_text(label)
         if text in self.codes:
             return self.codes[text]
         if self.is_numeric:
-            try:
-                x = float(text)
-            except ValueError:
-                x = math.nan
+            x = number_or_nan(text)
+            if x in self.heaps:
+                return self.bins + self.heaps.index(x)
             if self.edges[0] <= x <= self.edges[-1]:
                 return sum(1 for e in self.edges[1:-1] if x >= e)
+        if self.dates is not None and (moment := self.dates.moment(label)) is not None:
+            code = int(self.dates.codes(np.array([moment]))[0])
+            if 0 <= code < len(self.dates.labels):
+                return code
         raise InputError(f"column {self.name!r} has no level {text!r}{did_you_mean(text, self.labels)}")
 
-    def value(self, code: int) -> Level | None:
-        """The original value of a code: the level with its own type, None for missing, the label for bins and other."""
+    def value(self, code: int) -> Level | float | None:
+        """The original value of a code: the level with its own type, the number of a heap, None for missing, the label
+        for bins, periods and other."""
         if code < len(self.levels):
             return self.levels[code]
+        if self.edges and self.bins <= code < self.bins + len(self.heaps):
+            return tidy(self.heaps[code - self.bins])
         label = self.labels[code]
         return None if label == self.missing else label
 
@@ -235,40 +335,77 @@ class Attribute:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema-file form, without the name and without what is default."""
-        out: dict[str, Any] = {"edges": [_tidy(e) for e in self.edges]} if self.edges else {"levels": list(self.levels)}
+        out: dict[str, Any] = {"edges": [tidy(e) for e in self.edges]} if self.edges else {"levels": list(self.levels)}
+        if self.dates is not None:
+            out = {"dates": self.dates.to_dict()}
+        heaps = self.heaps
+        if self.sought is not None:
+            heaps = self.sought.heaps
+            out = self.sought.to_dict() | ({"always": list(self.levels)} if self.levels else {})
+        if heaps:
+            out["heaps"] = [tidy(h) for h in heaps]
         for key in ("missing", "other"):
             if getattr(self, key) is not None:
                 out[key] = getattr(self, key)
         out["outside"] = self.outside
-        if self.integer:
-            out["integer"] = True
-        if self.peeked:
-            out["peeked"] = sorted(self.peeked)
+        for key in ("integer", "decimals", "missing_values", "strip", "ignore_case"):
+            if value := getattr(self, key):
+                out[key] = list(value) if isinstance(value, tuple) else value
+        for key in ("peeked", "found"):
+            if getattr(self, key):
+                out[key] = sorted(getattr(self, key))
         return out
 
     @classmethod
     def from_dict(cls, name: str, entry: Mapping[str, Any]) -> Attribute:
         """Read the schema-file form; unknown keys are an error, so that a misspelt one is not silently ignored."""
-        known = ("levels", "edges", "missing", "other", "outside", "integer", "peeked")
+        try:
+            sought, entry = sought_in(entry)
+        except SchemaError as error:
+            raise SchemaError(f"column {name!r}: {error}") from None
         for key in entry:
             if key in ("weight", "weights"):
                 raise SchemaError(f"column {name!r}: {WEIGHTS_REFUSED}")
-            if key not in known:
-                raise SchemaError(f"column {name!r}: unknown key {key!r}{did_you_mean(key, known)}")
-        for key, kind in (("levels", list), ("edges", list), ("peeked", list), ("missing", str), ("other", str)):
-            if key in entry and not isinstance(entry[key], kind):
-                raise SchemaError(f"column {name!r}: {key} must be a {'list' if kind is list else 'string'}")
-        if not isinstance(entry.get("outside", ""), str) or not isinstance(entry.get("integer", False), bool):
-            raise SchemaError(f"column {name!r}: outside must be a string and integer true or false")
-        if not all(isinstance(word, str) for word in entry.get("peeked", ())):
-            raise SchemaError(f"column {name!r}: peeked must be a list of strings")
-        return cls(
-            name,
-            levels=tuple(entry.get("levels", ())),
-            edges=tuple(entry.get("edges", ())),
-            missing=entry.get("missing"),
-            other=entry.get("other"),
-            outside=entry.get("outside", ""),
-            integer=entry.get("integer", False),
-            peeked=frozenset(entry.get("peeked", ())),
-        )
+            if key not in _KINDS:
+                hint = did_you_mean(key, (*_KINDS, *KEYS))
+                raise SchemaError(f"column {name!r}: unknown key {key!r}{hint}")
+            kind = _KINDS[key]
+            if not isinstance(entry[key], kind) or (kind is int and isinstance(entry[key], bool)):
+                raise SchemaError(f"column {name!r}: {key} must be {_KIND_WORDS[kind]}")
+        for key in ("peeked", "found"):
+            if not all(isinstance(word, str) for word in entry.get(key, ())):
+                raise SchemaError(f"column {name!r}: {key} must be a list of strings")
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+        }
+        if "dates" in entry:
+            try:
+                fields["dates"] = Dates.from_dict(entry["dates"])
+            except SchemaError as error:
+                raise SchemaError(f"column {name!r}: {error}") from None
+        return cls(name, **fields, sought=sought)
+
+
+_KINDS: dict[str, type] = {
+    "levels": list,
+    "edges": list,
+    "missing": str,
+    "other": str,
+    "outside": str,
+    "integer": bool,
+    "peeked": list,
+    "heaps": list,
+    "decimals": int,
+    "dates": dict,
+    "missing_values": list,
+    "strip": bool,
+    "ignore_case": bool,
+    "found": list,
+}
+_KIND_WORDS = {
+    list: "a list",
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    dict: 'a table such as {from = 2019-01-01, to = 2024-12-31, by = "month"}',
+}

@@ -10,13 +10,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from .attribute import Attribute, Level, first_twice, level_text
+import numpy as np
+
+from . import markup
+from .attribute import Attribute, Level
+from .dependencies import KEYS as DEPENDENCIES
+from .dependencies import Dependency, checked_dependencies, read_dependencies, to_schema, zeros_of
 from .errors import InputError, SchemaError, did_you_mean
 from .impossible import Rule, checked_rules
+from .spelling import first_twice, level_text
 
 __all__ = ["Attribute", "Clique", "Domain", "Level", "level_text"]
 
 Clique = tuple[str, ...]
+FOR_ALL_COLUMNS = ("missing_values", "strip", "ignore_case")
+"""Keys of a schema that hold for every column which does not say otherwise."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +36,12 @@ class Domain:
     ((2, 3), 6)
 
     ``impossible`` lists combinations of levels that no record can have (structural zeros): each is a mapping from
-    columns to a level, or to several.
+    columns to a level, or to several. ``dependencies`` are rules of other kinds.
     """
 
     attributes: tuple[Attribute, ...]
     impossible: tuple[Rule, ...] = ()
+    dependencies: tuple[Dependency, ...] = ()
     _index: dict[str, int] = field(init=False, repr=False, compare=False, hash=False)
 
     def __post_init__(self) -> None:
@@ -43,6 +52,18 @@ class Domain:
             raise SchemaError(f"column {twice!r} is declared twice")
         object.__setattr__(self, "_index", index)
         object.__setattr__(self, "impossible", checked_rules(self.impossible, self.attributes))
+        object.__setattr__(self, "dependencies", checked_dependencies(self.dependencies, self.attributes))
+
+    def _repr_html_(self) -> str:
+        """The columns and their levels, for notebooks."""
+        rows = []
+        for a in self.attributes:
+            shown = ", ".join(a.labels[:8]) + (", …" if a.size > 8 else "")
+            rows.append([a.name, shown, a.size])
+        notes = [f"{len(self.impossible)} rules say what no record can be"] if self.impossible else []
+        return markup.table(
+            "What is publicly known about the columns", ["column", "levels", "number"], rows, notes, labels=2
+        )
 
     @classmethod
     def of(cls, columns: Mapping[str, Iterable[Level] | int | Attribute]) -> Domain:
@@ -98,7 +119,10 @@ class Domain:
     def project(self, names: Iterable[str] | str) -> Domain:
         """The domain of these columns, in the order given."""
         chosen = tuple(self.attributes[self.index(n)] for n in ([names] if isinstance(names, str) else names))
-        return Domain(chosen, self._rules_within({a.name for a in chosen}) if self.impossible else ())
+        if not self.impossible and not self.dependencies:
+            return Domain(chosen)
+        names = {a.name for a in chosen}
+        return Domain(chosen, self._rules_within(names), tuple(d for d in self.dependencies if names >= {*d.columns}))
 
     def merge(self, other: Domain) -> Domain:
         """This domain followed by the columns of ``other`` that are new; shared columns must agree."""
@@ -106,7 +130,8 @@ class Domain:
             if a.name in self and self[a.name] != a:
                 raise SchemaError(f"column {a.name!r} has two different definitions in the domains to be merged")
         rules = (*self.impossible, *(r for r in other.impossible if r not in self.impossible))
-        return Domain(self.attributes + tuple(a for a in other.attributes if a.name not in self), rules)
+        attributes = self.attributes + tuple(a for a in other.attributes if a.name not in self)
+        return Domain(attributes, rules, (*self.dependencies, *other.dependencies))
 
     def clique(self, names: Iterable[str] | str) -> Clique:
         """A set of columns in the order of the domain: the one way to write a clique."""
@@ -126,17 +151,37 @@ class Domain:
         """What was learned by looking at private data, per column; empty for an honest schema."""
         return {a.name: tuple(sorted(a.peeked)) for a in self.attributes if a.peeked}
 
+    @property
+    def found(self) -> dict[str, tuple[str, ...]]:
+        """What was found privately and paid for, per column."""
+        return {a.name: tuple(sorted(a.found)) for a in self.attributes if a.found}
+
+    @property
+    def sought(self) -> tuple[Attribute, ...]:
+        """Columns of which something is to be found privately, before anything is learned."""
+        return tuple(a for a in self.attributes if a.sought is not None)
+
+    @cached_property
+    def forecast(self) -> Domain:
+        """These columns with as many levels as may be found: for plans and forecasts, never for rows."""
+        return replace(self, attributes=tuple(map(_forecast, self.attributes))) if self.sought else self
+
+    @cached_property
+    def zeros(self) -> tuple[Rule, ...]:
+        """All combinations of levels that no record can have: those that are named, and those that follow from sums."""
+        return (*self.impossible, *zeros_of(self.dependencies, {a.name: a for a in self.attributes}))
+
     def to_dict(self) -> dict[str, Any]:
         """The schema-file form: ``{"version": 1, "columns": {name: {...}}}``."""
         out: dict[str, Any] = {"version": 1, "columns": {a.name: a.to_dict() for a in self.attributes}}
         if self.impossible:
             out["impossible"] = [{name: list(labels) for name, labels in rule} for rule in self.impossible]
-        return out
+        return {**out, **to_schema(self.dependencies)}
 
     @classmethod
     def from_dict(cls, schema: Mapping[str, Any]) -> Domain:
         """Read the schema-file form, checking it as it goes."""
-        known = ("version", "columns", "impossible")
+        known = ("version", "columns", "impossible", "peeked", *DEPENDENCIES, *FOR_ALL_COLUMNS)
         for key in schema:
             if key not in known:
                 raise SchemaError(f"unknown key {key!r} in the schema{did_you_mean(str(key), known)}")
@@ -148,11 +193,43 @@ class Domain:
         for name, entry in columns.items():
             if not isinstance(entry, Mapping):
                 raise SchemaError(f"column {name!r}: expected a [columns.{name}] section, got {type(entry).__name__}")
-        attributes = tuple(Attribute.from_dict(name, entry) for name, entry in columns.items())
-        return cls(attributes, schema.get("impossible", ()))
+        for_all = {key: schema[key] for key in FOR_ALL_COLUMNS if key in schema}
+        marks = schema.get("peeked", [])
+        if not isinstance(marks, list):
+            raise SchemaError("peeked must be a list of strings")
+        attributes = tuple(
+            Attribute.from_dict(name, {**for_all, **_marks(marks, {**for_all, **entry}), **entry})
+            for name, entry in columns.items()
+        )
+        rules, dependencies = read_dependencies(schema, attributes)
+        impossible = schema.get("impossible", ())
+        return cls(attributes, (*impossible, *rules) if rules else impossible, dependencies)
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the canonical form: names a domain in ledgers and files."""
         canonical = json.dumps(self.to_dict(), sort_keys=False, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _marks(marks: list[Any], entry: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """What a mark for the whole file says of a column: of what it has."""
+    own = [word for word in marks if word in entry]
+    return {"peeked": own} if own else {}
+
+
+def _forecast(attribute: Attribute) -> Attribute:
+    sought = attribute.sought
+    if sought is None:
+        return attribute
+    if sought.what == "levels":
+        more = tuple(f"level {i + 1} to be found" for i in range(sought.most - len(attribute.levels)))
+        known = tuple(level_text(level) for level in attribute.levels)
+        return replace(attribute, levels=(*known, *more), sought=None)
+    low, high = sought.ends or (0.0, float(sought.most))
+    whole = sought.integer and high - low >= sought.most
+    step = (high - low) // sought.most if whole else (high - low) / sought.most
+    edges = (*(low + i * step for i in range(sought.most)), high)
+    if sought.integer and not whole:
+        edges = tuple(np.arange(low, high + 1).tolist())
+    return replace(attribute, edges=edges, heaps=sought.heaps, sought=None)

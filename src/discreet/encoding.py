@@ -7,9 +7,11 @@ is private stays out of every message.
 
 from __future__ import annotations
 
+import hashlib
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import narwhals as nw
@@ -17,11 +19,12 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
+from .dates import NOT_A_TIME
 from .domain import Attribute, level_text
 from .errors import InputError, did_you_mean
+from .spelling import WHOLE
 
 Codes = NDArray[np.integer[Any]]
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}", re.ASCII)  # as Python spells whole numbers
 _LARGEST_LOOKUP = 1 << 16
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -45,8 +48,44 @@ def form_of(values: Any) -> str:
     return {**words, "U": "text", "S": "bytes", "M": "dates", "m": "durations"}.get(kind, "objects")
 
 
+@dataclass(frozen=True)
+class Hashed(Attribute):
+    """A column of which the levels are not known: every text that is no level, no word for missing and not absent has a
+    number of its own, made from the text and a secret key, and all else is 0. For counting texts, inside, before any is
+    released.
+
+    Two texts share a number with probability 2⁻⁶³, whatever they are, as nobody knows the key. They would be counted
+    together: how far a record moves the counts stays the same, but the wrong text may come out. That is part of δ
+    (:func:`discreet.privacy.mechanisms.gaussian_threshold`).
+    """
+
+    key: bytes = field(default=b"", repr=False)
+    size = 2**63
+
+    @classmethod
+    def of(cls, attribute: Attribute, key: bytes) -> Hashed:
+        """The same column, read as the attribute reads it, with its unlisted texts kept apart."""
+        own = {f.name: getattr(attribute, f.name) for f in fields(Attribute)}
+        return cls(**{**own, "sought": None}, key=key)
+
+    def number(self, text: str | None) -> int:
+        """A number from 1 to 2⁶³ − 1 for a text, the same on every machine that has the key; 0 for none."""
+        if text is None:
+            return 0
+        digest = hashlib.blake2b(text.encode(), key=self.key, digest_size=8).digest()
+        return 1 + int.from_bytes(digest, "little") % (2**63 - 1)
+
+    def among(self, texts: Iterable[str | None], numbers: Container[int]) -> dict[int, str]:
+        """Those of the texts that have one of these numbers, by their number."""
+        return {number: text for text in texts if text is not None and (number := self.number(text)) in numbers}
+
+
 def encode_column(values: Any, attribute: Attribute) -> Codes:
     """Codes of a column: a series of a frame, an array (masked or not), or a list of values."""
+    if isinstance(attribute, Hashed):
+        texts = [unlisted_text(v, attribute) for v in as_list(values)]
+        numbers = {text: attribute.number(text) for text in set(texts)}
+        return np.fromiter((numbers[text] for text in texts), np.uint64, len(texts))
     codes = _encode_series(values, attribute) if isinstance(values, nw.Series) else _encode_array(values, attribute)
     return codes.astype(code_type(attribute.size), copy=False)
 
@@ -58,6 +97,10 @@ def code_of(value: Any, attribute: Attribute) -> int:
     """
     if _is_null(value):
         return attribute.missing_code
+    if attribute.dates is not None:
+        moment = attribute.dates.moment(value)
+        if moment is not None:
+            return int(period_codes(np.array([moment]), attribute)[0])
     known = _code_of_level(value, attribute)
     if known is not None:
         return known
@@ -69,12 +112,48 @@ def code_of(value: Any, attribute: Attribute) -> int:
     return attribute.missing_code if outside is None else outside
 
 
+def unlisted_text(value: Any, attribute: Attribute) -> str | None:
+    """The text of a value that is neither absent nor a level of the attribute; None for all others, and for what has no
+    plain spelling, which no file could hold."""
+    if _is_null(value) or _code_of_level(value, attribute) is not None:
+        return None
+    if isinstance(value, float | np.floating) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, str | int | float | np.integer | np.floating):
+        return None
+    try:
+        text = attribute.spelling(level_text(value))
+        text.encode()
+        return text
+    except ValueError:  # more digits than Python spells out, or half a character
+        return None
+
+
 def bin_codes(x: NDArray[np.float64], attribute: Attribute) -> NDArray[np.int64]:
     """Codes of numbers under a numeric attribute."""
     codes = np.searchsorted(np.asarray(attribute.edges[1:-1], dtype=np.float64), x, side="right").astype(np.int64)
     if attribute.outside_code is not None:
         codes[(x < attribute.edges[0]) | (x > attribute.edges[-1])] = attribute.outside_code
+    if attribute.missing_numbers:
+        codes[np.isin(x, attribute.missing_numbers)] = attribute.missing_code
+    for place, heap in enumerate(attribute.heaps):
+        codes[x == heap] = attribute.bins + place
     codes[np.isnan(x)] = attribute.missing_code
+    return codes
+
+
+def period_codes(moments: NDArray[np.int64], attribute: Attribute) -> NDArray[np.int64]:
+    """Codes of moments, in microseconds since 1970, under an attribute of dates."""
+    dates, outside = attribute.dates, attribute.outside_code
+    assert dates is not None
+    codes = dates.codes(moments)
+    last = len(dates.labels) - 1
+    if outside is None:
+        codes = np.clip(codes, 0, last)
+    else:
+        codes[(codes < 0) | (codes > last)] = outside
+    absent = [m for m in map(dates.moment, attribute.missing_values) if m is not None]
+    codes[np.isin(moments, [NOT_A_TIME, *absent])] = attribute.missing_code
     return codes
 
 
@@ -130,13 +209,24 @@ def as_list(values: Any) -> list[Any]:
 
 def _items(values: Any) -> list[Any]:
     if isinstance(values, nw.Series):
-        try:
+        with _quietly():
             return list(values.to_list())
-        except Exception:  # a value that Python cannot hold (year 29349) must not decide what becomes of the others
-            return [_item(values, i) for i in range(len(values))]
+        # a value that Python cannot hold (year 29349) must not decide what becomes of the others
+        return [_item(values, i) for i in range(len(values))]
     if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":  # dates would become whole numbers
         return list(values.tolist())  # masked entries become None
     return list(values)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Frames fail in their own ways on a value that they hold and Python cannot: polars with what is no Exception."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        pass
 
 
 class Unreadable:
@@ -149,10 +239,9 @@ class Unreadable:
 
 
 def _item(series: Any, i: int) -> Any:
-    try:
+    with _quietly():
         return series[i : i + 1].to_list()[0]
-    except Exception:
-        return Unreadable()
+    return Unreadable()
 
 
 def _encode_series(series: Any, attribute: Attribute) -> NDArray[np.int64]:
@@ -160,10 +249,37 @@ def _encode_series(series: Any, attribute: Attribute) -> NDArray[np.int64]:
     # read (a null among whole-number categories, True beside 1). So all but plain numbers are looked up by ourselves.
     if (series.dtype.is_integer() or series.dtype.is_float()) and not series.is_null().any():
         return _encode_array(series.to_numpy(), attribute)
+    if attribute.dates is not None and isinstance(series.dtype, nw.Date | nw.Datetime):
+        codes = _encode_clock(series, attribute)
+        if codes is not None:
+            return codes
+        # What a frame cannot hand over as a whole is read value by value, and in the same way: one that is beyond the
+        # calendar must not decide how others are read.
+        alone = ((i, _encode_clock(series[i : i + 1], attribute)) for i in range(len(series)))
+        each = [code_of(_item(series, i), attribute) if code is None else int(code[0]) for i, code in alone]
+        return np.array(each, dtype=np.int64)
     return _encode_list(_items(series), attribute)
 
 
+def _encode_clock(series: Any, attribute: Attribute) -> NDArray[np.int64] | None:
+    """Codes of dates and times as their clocks show them; None where the frame cannot tell."""
+    with _quietly():
+        clock = series if getattr(series.dtype, "time_zone", None) is None else series.dt.replace_time_zone(None)
+        moments = clock.to_numpy()
+        if moments.dtype.kind == "M":
+            return _encode_moments(moments, attribute)
+    return None
+
+
+def _encode_moments(values: NDArray[Any], attribute: Attribute) -> NDArray[np.int64]:
+    return period_codes(values.astype("M8[us]").astype(np.int64), attribute)
+
+
 def _encode_array(values: Any, attribute: Attribute) -> NDArray[np.int64]:
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M" and attribute.dates is not None and values.ndim == 1:
+        if np.ma.isMaskedArray(values):
+            values = values.filled(np.datetime64("NaT"))
+        return _encode_moments(values, attribute)
     if not isinstance(values, np.ndarray) or np.ma.isMaskedArray(values) or values.dtype.kind not in "iufb":
         return _encode_list(_items(values), attribute)
     if values.ndim != 1:
@@ -171,7 +287,7 @@ def _encode_array(values: Any, attribute: Attribute) -> NDArray[np.int64]:
     if attribute.is_numeric:
         with np.errstate(all="ignore"):  # a warning would be about a value
             return bin_codes(values.astype(np.float64), attribute)
-    if values.dtype.kind in "iu":
+    if values.dtype.kind in "iu" and attribute.dates is None:
         return _encode_whole(values, attribute)
     distinct, inverse = np.unique(values, return_inverse=True)
     return np.array([code_of(v, attribute) for v in distinct.tolist()], dtype=np.int64)[inverse]
@@ -180,7 +296,7 @@ def _encode_array(values: Any, attribute: Attribute) -> NDArray[np.int64]:
 def _encode_whole(values: NDArray[np.integer[Any]], attribute: Attribute) -> NDArray[np.int64]:
     """Whole numbers under levels: the few that spell one are looked up, all others share a code."""
     spelled = {0, 1} if attribute.levels and isinstance(attribute.levels[0], bool) else set()
-    spelled |= {int(label) for label in attribute.codes if _WHOLE.fullmatch(label)}
+    spelled |= {int(label) for label in attribute.spelled if WHOLE.fullmatch(label)}
     limits = np.iinfo(values.dtype)
     known = sorted(v for v in spelled if limits.min <= v <= limits.max)
     rest = next(v for v in range(len(spelled) + 1) if v not in spelled)
@@ -236,7 +352,7 @@ def _code_of_level(value: Any, attribute: Attribute) -> int | None:
     with gaps into floats, and booleans into numbers."""
     if isinstance(value, bool | np.bool_):
         plain, number = ("true", "1") if value else ("false", "0")
-        return attribute.codes.get(plain, attribute.codes.get(number))
+        return attribute.spelled.get(attribute.spelling(plain), attribute.spelled.get(number))
     if isinstance(value, float | np.floating) and value.is_integer():
         value = int(value)
     if not isinstance(value, str | int | float | np.integer | np.floating):
@@ -249,7 +365,9 @@ def _code_of_level(value: Any, attribute: Attribute) -> int | None:
         label = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}.get(label, label)
         if not isinstance(value, str):
             label = {"1": "true", "0": "false"}.get(label, label)
-    return attribute.codes.get(label)
+    if attribute.strip and not label.strip():  # nothing but spaces is nothing
+        return attribute.spelled.get("", attribute.missing_code)
+    return attribute.spelled.get(attribute.spelling(label))
 
 
 def _as_float(value: Any) -> float:

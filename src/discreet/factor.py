@@ -171,11 +171,6 @@ class Factor:
         kept = self._kept(names)
         return self.logsumexp([n for n in self.names if n not in kept]).transpose(kept)
 
-    def max_project(self, names: Iterable[str]) -> Factor:
-        """The max-marginal on ``names``, axes in that order."""
-        kept = self._kept(names)
-        return self.max([n for n in self.names if n not in kept]).transpose(kept)
-
     def _kept(self, names: Iterable[str]) -> tuple[str, ...]:
         kept = tuple([names] if isinstance(names, str) else names)
         self._axes(kept)
@@ -191,14 +186,6 @@ class Factor:
         return (
             self if order == self.names else Factor(self.domain.project(order), spread(self.values, self.names, order))
         )
-
-    def expand(self, domain: Domain) -> Factor:
-        """Broadcast (as a read-only view) to a domain that includes this one."""
-        missing = [n for n in self.names if n not in domain]
-        if missing:
-            raise InputError(f"cannot expand to a domain without {missing[0]!r}")
-        view = spread(self.values, self.names, domain.names)
-        return Factor(domain, np.broadcast_to(view, self.batch_shape + domain.shape))
 
     def condition(self, evidence: Mapping[str, int]) -> Factor:
         """The slice at these codes, unnormalised, without their columns; columns of no concern are ignored."""
@@ -330,26 +317,3 @@ class CliqueVector(Mapping[Clique, Factor]):
                 product = factor.values * other[clique].values
             total = total + np.where(np.isnan(product), 0.0, product).sum(axis=axes)
         return total
-
-    def flatten(self) -> Array:
-        """All cells in one vector (after the batch axes), clique by clique: what optimisers want."""
-        batch = np.broadcast_shapes(*(f.batch_shape for f in self.values()))
-        parts = [np.broadcast_to(f.values, batch + f.domain.shape).reshape(*batch, -1) for f in self.values()]
-        return np.concatenate(parts, axis=-1) if parts else np.zeros(0)
-
-    @classmethod
-    def unflatten(cls, domain: Domain, cliques: Iterable[Iterable[str]], vector: npt.ArrayLike) -> CliqueVector:
-        """The inverse of :meth:`flatten`."""
-        flat = np.asarray(vector, dtype=np.float64)
-        named = [domain.clique(c) for c in cliques]
-        cells = sum(map(domain.size, named))
-        if flat.ndim == 0 or cells != flat.shape[-1]:
-            raise InputError(f"these cliques have {cells} cells in all, but the vector has shape {flat.shape}")
-        tables: dict[Clique, Factor] = {}
-        start = 0
-        for clique in named:
-            own = domain.project(clique)
-            size = own.size()
-            tables[clique] = Factor(own, flat[..., start : start + size].reshape(*flat.shape[:-1], *own.shape))
-            start += size
-        return cls(domain, tables)

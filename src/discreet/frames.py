@@ -1,16 +1,20 @@
-"""Columns on their way out: as a frame of the library that people use, and as CSV. Only what is public comes here."""
+"""Columns on their way out: as a frame of the library that people use, and as CSV; and public rows on their way in.
+
+Only what is public comes here.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 
 from .domain import level_text
-from .errors import InputError, did_you_mean
+from .errors import FileFormatError, InputError, did_you_mean
 
 _NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?")
 BACKENDS = ("pandas", "polars", "pyarrow")
@@ -44,6 +48,23 @@ def _installed(name: str) -> Any:
         return import_module(name)
     except ModuleNotFoundError:
         return None
+
+
+def public_rows(path: Path) -> Any:
+    """An Arrow table of all rows of a CSV or Parquet file that holds nothing private; of CSV, texts."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    try:
+        if path.suffix.lower() == ".parquet":
+            return pyarrow.parquet.read_table(path)
+        names = pyarrow.csv.open_csv(path).schema.names
+        types = dict.fromkeys(names, pa.string())
+        texts = pyarrow.csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
+        return pyarrow.csv.read_csv(path, convert_options=texts)
+    except (pa.ArrowInvalid, FileNotFoundError) as error:
+        raise FileFormatError(f"the rows of {path} cannot be read: {str(error).splitlines()[0]}") from None
 
 
 def csv_text(value: object) -> str:

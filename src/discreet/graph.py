@@ -29,12 +29,6 @@ _SECONDS_PER_MESSAGE = 7e-6
 # -- small graph helpers -------------------------------------------------------------------------------------------
 
 
-def neighbours(domain: Domain, cliques: Iterable[Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """The Markov graph of these cliques: for each column, those it shares a clique with."""
-    names = domain.names
-    return {names[i]: tuple(names[j] for j in bits(m)) for i, m in enumerate(adjacency(domain, cliques))}
-
-
 def connected_components(domain: Domain, cliques: Iterable[Iterable[str]]) -> tuple[Clique, ...]:
     """Columns grouped by the parts of the graph that no clique joins, each group in domain order."""
     adjacent = adjacency(domain, cliques)
@@ -97,11 +91,6 @@ def _a_cycle(parents: Mapping[str, Sequence[str]], left: set[str]) -> list[str]:
         name = next(p for p in parents[name] if p in left)
     names = list(walk)
     return [*names[names.index(name) :], name][::-1]
-
-
-def moral_cliques(parents: Mapping[str, Sequence[str]]) -> tuple[Clique, ...]:
-    """The families ``(*parents, child)`` of a directed graph, in its order: the cliques its moral graph joins."""
-    return tuple((*above, child) for child, above in parents.items())
 
 
 # -- the junction tree ---------------------------------------------------------------------------------------------

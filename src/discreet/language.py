@@ -1,12 +1,16 @@
-"""The query language: ``P(lung, bronc | smoke=yes)``, ``P(dysp=yes)``, ``MAP(lung, tub | xray=yes)``.
+"""The query language: ``P(lung, bronc | smoke=yes)``, ``E(age | job)``, ``MAP(lung, tub | xray=yes)``.
 
-    question = ("P" | "MAP") "(" term {"," term} ["|" term {"," term}] ")"
-    term     = name ["=" level]
+    question = ("P" | "MAP" | "E" | "SD") "(" terms ["|" terms] ")"  |  "QUANTILE" "(" name "," number ["|" terms] ")"
+    terms    = term {"," term}
+    term     = name ["=" level | "!=" level | ["not"] "in" "{" level {"," level} "}" | "in" bin | sign number]
+             | number sign name [sign number]  |  "known" "(" name ")"
+    sign     = "<" | "<=" | ">" | ">="
 
-Before the bar stand the columns asked about, each with a level or without; after it, what is given, always with a
-level. A name or a level with spaces or with any of ``, ( ) | = < > ! " '`` stands in quotes: ``"odd name"='x y'``;
-levels may hold ``= < > !`` without them. A column of numbers takes any number, or a bin as it is printed: ``age=30``,
-``age=[18, 65)``.
+Before the bar stand the columns asked about; after it, what is given. A column by itself after the bar asks for a whole
+table: ``P(age | job)``. E (the mean), SD (the standard deviation) and QUANTILE are about the numbers of one column, as
+far as they are known. Comparisons are about numbers; ``=`` and ``in`` name levels, where a number stands for the bin
+that it is in. A name or a level with spaces or with any of ``, ( ) | = < > ! " '`` stands in quotes: ``"odd
+name"='x y'``; after ``=`` and ``!=``, levels may hold ``= < > !`` without them.
 
 :func:`parse` knows nothing of models; :func:`resolve` looks names and levels up in a domain. What is wrong is a
 :class:`LanguageError`, which shows the text with a mark under the place.
@@ -14,252 +18,180 @@ levels may hold ``= < > !`` without them. A column of numbers takes any number, 
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import NoReturn
+from dataclasses import dataclass, replace
 
+from .conditions import MIRRORED, Condition, among, comparison, decimal_of, is_calendar, known, number_line
 from .domain import Attribute, Domain
 from .errors import InputError, did_you_mean
+from .question import NUMBERS, LanguageError, Parser, Question, Term, Word, checked_text, parse, quoted
 
-KINDS = {"p": "P", "pr": "P", "map": "MAP"}
-
-_SPACE = re.compile(r"\s*")
-_KIND = re.compile(r"[A-Za-z]+")
-_NAME = re.compile(r"""[^\s,()|=<>!"'“”‘’][^\s,()|=<>!]*""")
-_INTERVAL = re.compile(r"\[\s*([^\s,()|\[\]]+)\s*,\s*([^\s,()|\[\]]+)\s*([\])])")
-_LEVEL = re.compile(r"""[^\s,()|"'“”‘’][^\s,()|]*""")
-_EQUALS = re.compile(r"==?")
-_CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
-_LONGEST = 10_000
-_WINDOW = 100
-
-
-class LanguageError(InputError):
-    """A question cannot be understood; ``reason`` says why and ``position`` where in ``text``."""
-
-    def __init__(self, reason: str, text: str, start: int, end: int | None = None) -> None:
-        super().__init__(f"{reason}\n{marked(text, start, end)}")
-        self.reason = reason
-        self.text = text
-        self.position = start
-
-    def __reduce__(self) -> tuple[type[LanguageError], tuple[str, str, int]]:
-        return type(self), (self.reason, self.text, self.position)
-
-
-@dataclass(frozen=True)
-class Word:
-    """A name or a level as it was written, and where: ``text[start:end]``."""
-
-    value: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class Term:
-    """A column, and a level of it if one was written."""
-
-    name: Word
-    level: Word | None = None
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question as it was written; :func:`resolve` gives it a meaning."""
-
-    kind: str
-    targets: tuple[Term, ...]
-    given: tuple[Term, ...]
-    text: str
+__all__ = ["NUMBERS", "LanguageError", "Resolved", "Target", "conditions", "parse", "quoted", "resolve"]
 
 
 @dataclass(frozen=True)
 class Target:
-    """A column that is asked about: the distribution of it, or the probability of one level."""
+    """A column that is asked about: the distribution of it, or the probability of one level or of a condition."""
 
     name: str
     level: str | None = None
     code: int | None = None
+    condition: Condition | None = None
+
+    @property
+    def event(self) -> str | Condition | None:
+        return self.level if self.condition is None else self.condition
 
 
 @dataclass(frozen=True)
 class Resolved:
-    """A question about a domain: existing columns, labels of their levels, and the codes of these."""
+    """A question about a domain: existing columns, labels of their levels, and the codes of these. ``given`` has a
+    label or a condition for each column, ``tables`` are the columns that are given with every level of them."""
 
     kind: str
     targets: tuple[Target, ...]
-    given: tuple[tuple[str, str], ...]
+    given: tuple[tuple[str, str | Condition], ...]
     evidence: dict[str, int]
-
-
-def parse(text: str) -> Question:
-    """Read a question."""
-    if not isinstance(text, str):
-        raise InputError(f"a question is a string such as 'P(lung | smoke=yes)', got {type(text).__name__}")
-    if len(text) > _LONGEST:
-        raise InputError(f"a question has at most {_LONGEST:,} characters, got {len(text):,}")
-    return _Parser(text).question()
+    tables: tuple[str, ...] = ()
+    quantile: float | None = None
 
 
 def resolve(question: Question, domain: Domain) -> Resolved:
     """Look up the names and levels of a question; unknown ones are errors that suggest the nearest."""
-    text = question.text
-    seen: dict[str, str] = {}
-    targets: list[Target] = []
+    seen: dict[str, tuple[str, bool]] = {}
+    targets: dict[str, Target] = {}
     for term in question.targets:
-        attribute = _column(term.name, domain, text, seen, "asked about")
-        if term.level is None:
-            targets.append(Target(attribute.name))
-            continue
-        if question.kind == "MAP":
-            reason = f"MAP looks for the level of {attribute.name!r} itself; leave the level out, or put it after '|'"
-            raise LanguageError(reason, text, term.level.start, term.level.end)
-        code = _code(term.level, attribute, text)
-        targets.append(Target(attribute.name, attribute.labels[code], code))
-    evidence: dict[str, int] = {}
-    for term in question.given:
-        attribute = _column(term.name, domain, text, seen, "given")
-        if term.level is None:
-            reason = f"a level of {attribute.name!r} must be given, as in {attribute.name}={attribute.labels[0]}"
-            raise LanguageError(reason, text, term.name.start, term.name.end)
-        evidence[attribute.name] = _code(term.level, attribute, text)
-    given = tuple((name, domain[name].labels[code]) for name, code in evidence.items())
-    return Resolved(question.kind, tuple(targets), given, evidence)
+        target = _target(term, question, domain, seen)
+        before = targets.get(target.name)
+        if before is not None and before.condition is not None and target.condition is not None:
+            target = Target(target.name, condition=before.condition.meet(target.condition))
+        targets[target.name] = target
+    given, tables = _given(question.given, question.text, domain, seen)
+    if tables and question.kind == "MAP":
+        word = next(term.name for term in question.given if term.level is None and not term.restricts)
+        attribute = domain[tables[0]]
+        reason = f"a level of {attribute.name!r} must be given, as in {attribute.name}={attribute.labels[0]}"
+        raise LanguageError(reason, question.text, word.start, word.end)
+    evidence = {name: domain[name].codes[said] for name, said in given.items() if isinstance(said, str)}
+    quantile = _quantile(question)
+    return Resolved(question.kind, tuple(targets.values()), tuple(given.items()), evidence, tables, quantile)
 
 
-def quoted(word: str, *, is_level: bool = False) -> str:
-    """A name or level as it must be written in a question: as it is when it is plain, in quotes otherwise."""
-    # After "=" another one belongs to the sign, and what begins with a bracket may be read on as a bin: [0, 1).
-    if (_LEVEL if is_level else _NAME).fullmatch(word) and not (is_level and word.startswith(("=", "["))):
-        return word
-    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+def conditions(text: str, domain: Domain) -> dict[str, str | Condition]:
+    """What is said of columns, as after the bar of a question: ``age >= 40, sex in {M}``."""
+    given, tables = _given(Parser(checked_text(text)).conditions(), text, domain, {})
+    if tables:
+        start = max(text.find(tables[0]), 0)
+        reason = f"say which values of {tables[0]!r} are wanted, as in {tables[0]}={domain[tables[0]].labels[0]}"
+        raise LanguageError(reason, text, start, start + len(tables[0]))
+    return given
 
 
-def marked(text: str, start: int, end: int | None = None) -> str:
-    """The text on one line, and under it a mark at the characters from ``start`` to ``end``."""
-    end = max(start + 1, end or 0)
-    first = max(0, start - _WINDOW // 2)
-    last = min(len(text), first + _WINDOW)
-    line = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text[first:last])
-    before, under = line[: start - first], line[start - first : end - first]
-    cut, more = ("…" if first else ""), ("…" if last < len(text) else "")
-    mark = " " * _columns(cut + before) + "^" * max(1, _columns(under))
-    return f"  {cut}{line}{more}\n  {mark}"
+def _target(term: Term, question: Question, domain: Domain, seen: dict[str, tuple[str, bool]]) -> Target:
+    text, kind = question.text, question.kind
+    attribute = _column(term, domain, text, seen, "asked about")
+    word = term.level or (term.levels[0] if term.levels else term.name)
+    if kind in NUMBERS:
+        if term.level is not None or term.restricts:
+            reason = f"{kind} asks about the numbers of {attribute.name!r}; what is given stands after '|'"
+            raise LanguageError(reason, text, word.start, word.end)
+        if number_line(attribute) is None or is_calendar(attribute):
+            holds = "dates" if is_calendar(attribute) else "categories"
+            reason = f"column {attribute.name!r} holds {holds}, and {kind} is about numbers"
+            raise LanguageError(reason, text, word.start, word.end)
+        if len(question.targets) > 1:
+            second = question.targets[1].name
+            reason = f"{kind} asks about one column at a time; what is given stands after '|'"
+            raise LanguageError(reason, text, second.start, second.end)
+    if kind == "MAP" and (term.level is not None or term.restricts):
+        reason = f"MAP looks for the level of {attribute.name!r} itself; leave the level out, or put it after '|'"
+        raise LanguageError(reason, text, word.start, word.end)
+    if term.restricts:
+        return Target(attribute.name, condition=_condition(term, attribute, text))
+    if term.level is None:
+        return Target(attribute.name)
+    code = _code(term.level, attribute, text)
+    return Target(attribute.name, attribute.labels[code], code)
 
 
-def _columns(text: str) -> int:
-    """How many columns of a terminal the text takes: East Asian characters take two, combining ones none."""
-    wide = sum(1 for c in text if unicodedata.east_asian_width(c) in "WF")
-    return len(text) + wide - sum(1 for c in text if unicodedata.category(c) in ("Mn", "Me", "Cf"))
+def _given(
+    terms: Iterable[Term], text: str, domain: Domain, seen: dict[str, tuple[str, bool]]
+) -> tuple[dict[str, str | Condition], tuple[str, ...]]:
+    given: dict[str, str | Condition] = {}
+    tables: list[str] = []
+    for term in terms:
+        attribute = _column(term, domain, text, seen, "given")
+        name = attribute.name
+        if term.restricts:
+            found, before = _condition(term, attribute, text), given.get(name)
+            given[name] = before.meet(found) if isinstance(before, Condition) else found
+        elif term.level is None:
+            tables.append(name)
+        else:
+            given[name] = attribute.labels[_code(term.level, attribute, text)]
+    return given, tuple(tables)
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.here = 0
-
-    def question(self) -> Question:
-        kind = self.kind()
-        self.here += 1
-        targets = self.terms(last="|")
-        given: tuple[Term, ...] = ()
-        if self.character() == "|":
-            self.here += 1
-            given = self.terms(last="")
-        if self.character() != ")":
-            self.fail(self.found("',' or ')'" if given else "',', '=', '|' or ')'"))
-        self.here += 1
-        if self.character():
-            self.fail(f"the question ends before {self.character()!r}; ask one question at a time")
-        return Question(kind, targets, given, self.text)
-
-    def kind(self) -> str:
-        self.character()
-        match = _KIND.match(self.text, self.here)
-        kind = KINDS.get(match.group().lower()) if match else None
-        start = self.here
-        if match:
-            self.here = match.end()
-        if kind is None or self.character() != "(":
-            self.here = start
-            self.fail("a question begins with P( or MAP(, as in P(lung | smoke=yes) or MAP(lung | smoke=yes)")
-        return kind
-
-    def terms(self, last: str) -> tuple[Term, ...]:
-        terms = [self.term()]
-        while self.character() == ",":
-            self.here += 1
-            terms.append(self.term())
-        if not last and self.character() == "|":
-            self.fail("a question has one '|'; separate what is given by commas")
-        return tuple(terms)
-
-    def term(self) -> Term:
-        name = self.word(_NAME, "the name of a column")
-        self.character()
-        match = _EQUALS.match(self.text, self.here)
-        if match is None:
-            return Term(name)
-        self.here = match.end()
-        return Term(name, self.word(_LEVEL, f"a level of {name.value!r}"))
-
-    def word(self, bare: re.Pattern[str], what: str) -> Word:
-        opening = self.character()
-        start = self.here
-        if opening in _CLOSING:
-            return self.quotation(start, _CLOSING[opening])
-        interval = _INTERVAL.match(self.text, start) if bare is _LEVEL else None
-        match = interval or bare.match(self.text, start)
-        if match is None:
-            self.fail(self.found(what))
-        self.here = match.end()
-        value = f"[{interval[1]}, {interval[2]}{interval[3]}" if interval else match.group()
-        return Word(value, start, self.here)
-
-    def quotation(self, start: int, closing: str) -> Word:
-        value: list[str] = []
-        position = start + 1
-        while position < len(self.text) and self.text[position] != closing:
-            if self.text[position] == "\\" and self.text[position + 1 : position + 2] in (closing, "\\"):
-                position += 1
-            value.append(self.text[position])
-            position += 1
-        if position == len(self.text):
-            self.fail(f"the quotation that begins here is never closed by {closing}")
-        self.here = position + 1
-        return Word("".join(value), start, self.here)
-
-    def character(self) -> str:
-        """The next character that is not a space, or nothing at the end."""
-        match = _SPACE.match(self.text, self.here)
-        self.here = match.end() if match else self.here
-        return self.text[self.here : self.here + 1]
-
-    def found(self, expected: str) -> str:
-        here = self.character()
-        reason = f"expected {expected}, found {here!r}" if here else f"expected {expected}, found the end"
-        if here in ("<", ">", "!"):
-            return reason + "; only = is understood, as in smoke=yes"
-        if here and here not in ",=|)":
-            return reason + "; a name or level with spaces, brackets or signs stands in quotes: \"odd name\"='x y'"
-        return reason
-
-    def fail(self, reason: str) -> NoReturn:
-        raise LanguageError(reason, self.text, self.here)
+def _condition(term: Term, attribute: Attribute, text: str) -> Condition:
+    name = quoted(attribute.name)
+    if term.known:
+        return among(attribute, known(attribute), f"known({name})")
+    if term.levels:
+        codes = frozenset(_code(word, attribute, text) for word in term.levels)
+        said = [quoted(attribute.labels[code], is_item=True) for code in sorted(codes)]
+        if term.without:
+            codes = frozenset(range(attribute.size)) - codes
+        if not codes:
+            first, last = term.levels[0], term.levels[-1]
+            raise LanguageError(f"this leaves no level of column {attribute.name!r}", text, first.start, last.end)
+        sign = "not in" if term.without else "in"
+        one = term.without and len(said) == 1
+        return among(attribute, codes, f"{name} != {said[0]}" if one else f"{name} {sign} {{{', '.join(said)}}}")
+    found: Condition | None = None
+    for sign, word in term.comparisons:
+        try:
+            part = comparison(attribute, sign, word.value, f"{name} {sign} {quoted(word.value)}")
+        except InputError as error:
+            level = f"; for a level, write {name}={quoted(sign + word.value, is_level=True)}"
+            hint = level if sign + word.value in attribute.codes else ""
+            raise LanguageError(f"{error}{hint}", text, word.start, word.end) from None
+        found = part if found is None else found.meet(part)
+    assert found is not None
+    if len(term.comparisons) == 2:
+        (below, low), (above, high) = term.comparisons
+        ends = quoted(low.value), quoted(high.value)
+        found = replace(found, text=f"{ends[0]} {MIRRORED[below]} {name} {above} {ends[1]}")
+    if not found.codes or found.low >= found.high:
+        first, last = term.comparisons[0][1], term.comparisons[-1][1]
+        start, end = min(first.start, last.start), max(first.end, last.end)
+        raise LanguageError(f"no value of column {attribute.name!r} lies between these", text, start, end)
+    return found
 
 
-def _column(word: Word, domain: Domain, text: str, seen: dict[str, str], role: str) -> Attribute:
+def _quantile(question: Question) -> float | None:
+    word = question.quantile
+    if word is None:
+        return None
+    number = decimal_of(word.value)
+    if number is None or not 0 <= number <= 1:
+        reason = f"a quantile is a number from 0 to 1, as in QUANTILE({question.targets[0].name.value}, 0.5)"
+        raise LanguageError(reason, question.text, word.start, word.end)
+    return float(number)
+
+
+def _column(term: Term, domain: Domain, text: str, seen: dict[str, tuple[str, bool]], role: str) -> Attribute:
+    word = term.name
     name = _lookup(word.value, domain.names)
     if name is None:
         reason = f"no column {word.value!r} in the domain{_hint(word.value, domain.names)}"
         raise LanguageError(reason, text, word.start, word.end)
-    if name in seen:
-        both = f"{name!r} is both asked about and given" if seen[name] != role else f"{name!r} is {role} twice"
+    before, restricted = seen.get(name, (role, True))
+    # Several conditions are all to hold; and what is asked about may be given in part: E(age | age >= 40).
+    if name in seen and not (term.restricts and (restricted or before != role)):
+        both = f"{name!r} is both asked about and given" if before != role else f"{name!r} is {role} twice"
         raise LanguageError(f"{both}; name each column once", text, word.start, word.end)
-    seen[name] = role
+    seen[name] = (role, term.restricts)
     return domain[name]
 
 
@@ -272,9 +204,9 @@ def _code(word: Word, attribute: Attribute, text: str) -> int:
     except InputError:
         reason = f"column {attribute.name!r} has no level {word.value!r}"
         if attribute.is_numeric:
-            bins = attribute.labels[: len(attribute.edges) - 1]
+            bins = attribute.labels[: attribute.bins]
             reason += f"; give a number from {bins[0][1:].split(',')[0]} to {bins[-1][:-1].split(', ')[1]}"
-            others = attribute.labels[len(bins) :]
+            others = attribute.labels[len(bins) + len(attribute.heaps) :]
             reason += f", or {' or '.join(map(repr, others))}" if others else ""
         else:
             reason += _hint(word.value, attribute.labels)

@@ -16,10 +16,13 @@ import os
 import re
 import tomllib
 from collections.abc import Container, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from .domain import Attribute, Domain, Level
+from .dependencies import to_schema
+from .domain import FOR_ALL_COLUMNS, Attribute, Domain, Level
 from .errors import FileFormatError, InputError, SchemaError
+from .frames import public_rows
 from .impossible import Rule
 from .io.atomic import PathLike, write_atomically
 from .io.limits import DEFAULT_LIMITS
@@ -36,8 +39,15 @@ _HEADER = """\
 #   other   = "other"             a level of its own for values that are not listed
 #   outside = "other"             the level that takes values which are not listed; for numbers also "nearest", the
 #                                 nearest bin
-#   integer = true                for numbers: they are whole
-#   peeked  = ["levels"]          which of levels, edges and missing were learned by looking at private data
+#   integer = true                for numbers: they are whole; or decimals = 2, to be written with two decimals
+#   heaps   = [0, 40]             for numbers: values that are levels of their own, and in no bin
+#   dates   = {from = 2019-01-01, to = 2024-12-31, by = "month"}    for dates: day, week, month, quarter, year; or
+#                                 by = "hour of day", by = "weekday"; format = "%d.%m.%Y" unless they are ISO
+#   missing_values = ["NA", "?"]  words that stand for an absent value
+#   strip = true, ignore_case = true    spaces around a text, and its case, do not count; these three may also stand
+#                                 above all columns, and hold for all of them then
+#   peeked  = ["levels"]          what was learned by looking at private data: levels, edges, missing, …
+#   found   = ["edges"]           what was found privately, and paid for
 #
 # After the columns: [[impossible]] with age = "[0, 18)", married = "yes" for combinations that no record can have;
 # [[totals]] with columns = ["sex"], counts = [4012, 3988] for counts that are public knowledge.
@@ -45,12 +55,14 @@ _HEADER = """\
 # Every value counts somewhere. An unlisted one counts as `outside`, which is `other` if there is one, else for
 # numbers the nearest bin, else `missing`, else THE FIRST LEVEL. An absent one counts as `missing` if there is one,
 # else as `outside` (with "nearest": the first bin). Give a level for each unless neither can occur; `discreet
-# schema show` says where they go. Spaces and case matter: " M " and "m" are not "M".
+# schema show` says where they go. Spaces and case matter: " M " and "m" are not "M", unless you say strip and
+# ignore_case.
 #
 # A name with anything but letters, digits, "_" and "-" stands in quotes: [columns."marital status"]
 """
 _PEEKED_VALUE = "learned by looking at private data; replace it by public knowledge"
 _PEEKED_MARK = "delete this line when the above is public knowledge"
+_PEEKED_MARK_FOR_ALL = "in all columns, learned by looking at private data; delete this line when it is public"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _CONTROL = re.compile(r'[\x00-\x1f\x7f"\\]')
 _CONTROL_IN_COMMENT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -73,11 +85,12 @@ def load_schema(path: PathLike) -> Domain:
         text = read_text(path, DEFAULT_LIMITS)
     except FileFormatError as error:
         raise SchemaError(str(error)) from error
-    return parse_schema(text, shown)
+    return parse_schema(text, shown, os.path.dirname(shown))
 
 
-def parse_schema(text: str, source: str = "schema") -> Domain:
-    """Read the text of a schema file; ``source`` is what messages call it."""
+def parse_schema(text: str, source: str = "schema", folder: str = "") -> Domain:
+    """Read the text of a schema file; ``source`` is what messages call it, ``folder`` where the files lie that it
+    names."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -87,12 +100,30 @@ def parse_schema(text: str, source: str = "schema") -> Domain:
     try:
         if not isinstance(document.pop("totals", []), list):
             raise SchemaError("totals are written as [[totals]], in double brackets")
+        _read_tables(document, folder)
         return Domain.from_dict(document)
     except SchemaError as error:
         culprit = _culprit(document)
         line = _section_lines(text).get(culprit) if culprit is not None else None
         where = source if line is None else f"{source}, line {line}"
         raise SchemaError(f"{where}: {error}{_dotted_name_hint(document, culprit)}") from None
+
+
+def _read_tables(document: Mapping[str, Any], folder: str) -> None:
+    """The public tables that [[determines]] names, beside the schema file."""
+    for entry in document.get("determines", ()) if isinstance(document.get("determines", ()), list) else ():
+        if not isinstance(entry, dict) or not isinstance(entry.get("table"), str):
+            continue
+        path = Path(folder) / entry.pop("table")
+        wanted = [*entry.get("columns", ()), entry.get("column")]
+        try:
+            rows = public_rows(path)
+        except FileFormatError as error:
+            raise SchemaError(f"[[determines]]: {error}") from None
+        absent = [name for name in wanted if name not in rows.column_names]
+        if absent:
+            raise SchemaError(f"[[determines]]: the table {path} has no column {absent[0]!r}")
+        entry["pairs"] = [list(row) for row in zip(*(rows[name].to_pylist() for name in wanted), strict=True)]
 
 
 def load_totals(path: PathLike, domain: Domain) -> tuple[Measurement, ...]:
@@ -134,19 +165,28 @@ def save_schema(domain: Domain, path: PathLike, comments: Mapping[str, str] | No
 def schema_text(domain: Domain, comments: Mapping[str, str] | None = None) -> str:
     """The schema file as text; :func:`parse_schema` gives back an equal domain."""
     parts = [_HEADER, "version = 1\n"]
+    for_all = _for_all(domain)
+    for key, value in for_all.items():
+        mark = f"  # {_PEEKED_MARK_FOR_ALL}" if key == "peeked" else ""
+        parts[-1] += f"{key} = {_value(value, len(key) + 3)}{mark}\n"
     for attribute in domain.attributes:
         try:
-            parts.append(_section(attribute, (comments or {}).get(attribute.name, "")))
+            parts.append(_section(attribute, (comments or {}).get(attribute.name, ""), for_all))
             parts[-1].encode("utf-8")
         except UnicodeEncodeError:
             raise SchemaError(f"column {attribute.name!r}: a name or level is not valid Unicode") from None
     parts += [_rule(rule) for rule in domain.impossible]
+    for key, entries in to_schema(domain.dependencies).items():
+        for entry in entries:
+            parts.append(
+                "\n".join([f"[[{key}]]", *(f"{k} = {_value(v, len(k) + 3)}" for k, v in entry.items())]) + "\n"
+            )
     return "\n".join(parts)
 
 
 def shown_labels(attribute: Attribute) -> tuple[str, ...]:
     """The labels as they can stand in a list: a level in quotes when it is empty, or has commas or spaces around it."""
-    bins = max(len(attribute.edges) - 1, 0)
+    bins = attribute.bins
     return (*attribute.labels[:bins], *map(_in_a_list, attribute.labels[bins:]))
 
 
@@ -157,7 +197,8 @@ def _in_a_list(label: str) -> str:
 def destinations(attribute: Attribute) -> tuple[str, str]:
     """Where absent values count, and where unlisted ones do (for numbers: those outside the edges)."""
     labels, outside = shown_labels(attribute), attribute.outside_code
-    return labels[attribute.missing_code], "the nearest bin" if outside is None else labels[outside]
+    nearest = "the nearest period" if attribute.dates is not None else "the nearest bin"
+    return labels[attribute.missing_code], nearest if outside is None else labels[outside]
 
 
 def free_label(label: str, taken: Container[str]) -> str:
@@ -170,12 +211,27 @@ def free_label(label: str, taken: Container[str]) -> str:
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def _section(attribute: Attribute, comment: str) -> str:
+def _for_all(domain: Domain) -> dict[str, Any]:
+    """What every column says alike of how its values are read: written once, above them."""
+    forms = [attribute.to_dict() for attribute in domain.attributes]
+    shared = {key: forms[0].get(key) for key in FOR_ALL_COLUMNS} if forms else {}
+    out = {key: value for key, value in shared.items() if value and all(form.get(key) == value for form in forms)}
+    marks = sorted({mark for a in domain.attributes for mark in a.peeked})
+    if len(domain) > 1 and all(
+        a.peeked == set(marks) & set(form) for a, form in zip(domain.attributes, forms, strict=True)
+    ):
+        out |= {"peeked": marks} if marks else {}
+    return out
+
+
+def _section(attribute: Attribute, comment: str, for_all: Container[str] = ()) -> str:
     lines = [f"# {_CONTROL_IN_COMMENT.sub(' ', line)}" for line in comment.splitlines()]
     lines.append(f"[columns.{_key(attribute.name)}]")
     for key, value in attribute.to_dict().items():
+        if key in for_all:
+            continue
         line = f"{key} = {_value(value, len(key) + 3)}"
-        if key in attribute.peeked:
+        if key in attribute.peeked and "peeked" not in for_all:
             line += f"  # {_PEEKED_VALUE}"
         elif key == "peeked":
             line += f"  # {_PEEKED_MARK}"
@@ -193,7 +249,10 @@ def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else _string(name)
 
 
-def _value(value: Level | float | list[Any], indent: int) -> str:
+def _value(value: Level | float | list[Any] | dict[str, str], indent: int) -> str:
+    if isinstance(value, dict):  # of dates: days need no quotes
+        pairs = (f"{key} = {text if key in ('from', 'to') else _string(text)}" for key, text in value.items())
+        return f"{{{', '.join(pairs)}}}"
     if isinstance(value, list):
         items = [_value(item, 0) for item in value]
         one_line = f"[{', '.join(items)}]"

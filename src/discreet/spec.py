@@ -8,13 +8,16 @@ model, the spec and the sums are all that anybody needs to learn the model again
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from .arguments import require_domain, shortened
 from .domain import Domain
 from .errors import InputError, counted, did_you_mean
+from .learn import discovery
 from .learn.certifying import FOUND, Certifying, checked_share, divided, with_certificate
 from .learn.checks import check_curator, checked_public_size, checked_size
 from .learn.fields.purpose import workload_of
@@ -39,6 +42,12 @@ _FEW_COLUMNS = 40  # with so many a searched network still compares families wit
 # -- the specification -------------------------------------------------------------------------------------------------
 
 
+WITHOUT_GRAPH = (
+    ": it says which tables are worth asking for, and here these are given or found in another way. Leave it out; or "
+    "leave out graph, cliques, family and method, for the default, which uses it"
+)
+
+
 @dataclass(frozen=True)
 class Spec:
     """What to learn: a family, a method and public options, all of it plain data and checked.
@@ -60,15 +69,18 @@ class Spec:
     options: Mapping[str, Any] = field(default_factory=dict)
     graph_release: Budget | None = None
     certify: float | None = None
+    discover: float | None = None
 
     def __post_init__(self) -> None:
+        if self.discover is not None:
+            object.__setattr__(self, "discover", discovery.checked_share(self.discover))
         family, method, options = of_today(_word(self.family, "family"), _method_word(self.method), self.options)
         assert method is not None
         entry = method_of(family, method)
         known = [*entry.options, *([entry.needs] if entry.needs else [])]
         for key in options:
             if key not in known:
-                hint = did_you_mean(str(key), known)
+                hint = WITHOUT_GRAPH if key in ("workload", "target") else did_you_mean(str(key), known)
                 raise InputError(f"{family}, {method} has no option {str(key)[:60]!r}{hint}")
         if entry.needs and entry.needs not in options:
             raise InputError(f"{family}, {method} needs its {entry.needs}, which is public knowledge")
@@ -108,9 +120,16 @@ class Spec:
         ``public``: the tables that :meth:`conclude` will make use of. A certificate is of the model that it makes.
         """
         whole = Whole(domain, unit, budget, public_size, approximate_size)
-        made = self._certified(whole, public) if self.certify else self.learner().prepare(whole)
+        if domain.sought:
+            share, gaussian = self.discover or discovery.SHARE, self.learner().as_one_gaussian
+            made = discovery.with_discovery(whole, share, partial(self._made, public), as_one_gaussian=gaussian)
+        else:
+            made = self._made(public, whole)
         before = () if self.graph_release is None else (released_before(self.graph_release),)
         return replace(made, notes=(*made.notes, *before), spec=self.to_dict())
+
+    def _made(self, public: Sequence[Measurement], whole: Whole) -> Procedure:
+        return self._certified(whole, public) if self.certify else self.learner().prepare(whole)
 
     def _certified(self, whole: Whole, public: Sequence[Measurement]) -> Procedure:
         """The learner's procedure with what the certificate leaves of the budget, and the certificate: of the sets of
@@ -124,7 +143,7 @@ class Spec:
 
         learner = self.learner()
         assert self.certify is not None
-        rest, own = divided(whole.budget, self.certify, as_one_gaussian=learner.as_one_gaussian)
+        rest, own = divided(learner.within(whole.domain, whole.budget), self.certify)
         named = tuple(learner.wanted(whole.domain)) if isinstance(self.options.get("workload"), list) else ()
         certifying = Certifying(own, estimate, named)
         return with_certificate(learner.prepare(replace(whole, budget=rest)), whole, certifying)
@@ -142,12 +161,21 @@ class Spec:
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Any:
         """The model (or graph) from noisy sums that were paid for before; post-processing."""
+        self._require_refits()
+        whole = domain or measurements.domain
+        return self._finished(self.learner().estimate(without_impossible(measurements, whole), whole))
+
+    def estimates(self, many: Sequence[Measurements], domain: Domain) -> list[Any]:
+        """The same of several sets of sums at once, without cards."""
+        self._require_refits()
+        found = self.learner().estimates([without_impossible(one, domain) for one in many], domain)
+        return [self._finished(model) for model in found]
+
+    def _require_refits(self) -> None:
         if not self.can_refit:
             raise InputError(
                 f"{self.family}, {self.method} asks the rows step by step and cannot learn from sums alone"
             )
-        whole = domain or measurements.domain
-        return self._finished(self.learner().estimate(without_impossible(measurements, whole), whole))
 
     def learn(self, curator: Curator, public: Sequence[Measurement] = ()) -> Learned:
         """Ask the curator, with all that remains of its budget, and learn from the answers.
@@ -161,7 +189,7 @@ class Spec:
     def conclude(self, released: Measurements, domain: Domain, public: Sequence[Measurement] = ()) -> Learned:
         """What follows from what the procedure released; post-processing. If the sums contradict the public totals,
         these are left out rather than all of it lost."""
-        released, certificate = _apart(released)
+        released, certificate, domain = _apart(released, domain)
         learned = self._concluded(released, domain, public)
         if certificate is None:
             return learned
@@ -196,12 +224,17 @@ class Spec:
     def to_dict(self) -> dict[str, Any]:
         before = {} if self.graph_release is None else {"graph_release": self.graph_release.to_dict()}
         share = {"certify": self.certify} if self.certify else {}
+        share |= {} if self.discover is None else {"discover": self.discover}
         return {"family": self.family, "method": self.method, "options": dict(self.options), **before, **share}
 
     @classmethod
     def from_dict(cls, entry: Any) -> Spec:
         """Read the form of :meth:`to_dict`, which may come from anywhere, also from earlier versions."""
-        if not isinstance(entry, dict) or set(entry) - {"graph_release", "certify"} != {"family", "method", "options"}:
+        if not isinstance(entry, dict) or set(entry) - {"graph_release", "certify", "discover"} != {
+            "family",
+            "method",
+            "options",
+        }:
             raise InputError("a specification has a family, a method and options")
         certify = entry.get("certify", 0)
         if not isinstance(entry["options"], dict):
@@ -218,7 +251,8 @@ class Spec:
             own = {k: v for k, v in options.items() if k in known and k not in idle}
             return cls(family, str(today), own, certify=certify)
         before = entry.get("graph_release")
-        return cls(family, method, options, None if before is None else Budget.from_dict(before), certify)
+        release = None if before is None else Budget.from_dict(before)
+        return cls(family, method, options, release, certify, entry.get("discover"))
 
     def __str__(self) -> str:
         many = {k: counted(len(v), "set") for k, v in self.options.items() if k in SAID and isinstance(v, list)}
@@ -243,13 +277,15 @@ def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
-def _apart(released: Measurements) -> tuple[Measurements, dict[str, Any] | None]:
-    """What the model is made of, and the answers of the certificate, which only its card has."""
+def _apart(released: Measurements, domain: Domain) -> tuple[Measurements, dict[str, Any] | None, Domain]:
+    """What the model is made of, the answers of the certificate, which only its card has, and the domain: the one that
+    was found, where it had to be."""
     found = dict(released.release.get("found") or {})
     certificate = found.pop(FOUND, None)
-    if certificate is None:
-        return released, None
-    return Measurements(released, {**released.release, "found": found}), certificate
+    if known := found.pop(discovery.DOMAIN, None):
+        domain = Domain.from_dict(known)
+    found.pop("columns", None)
+    return Measurements(released, {**released.release, "found": found}), certificate, domain
 
 
 def plain(value: Any) -> Any:
@@ -279,6 +315,7 @@ def resolve(
     public_size: int | None = None,
     approximate_size: float | None = None,
     certify: float | None = None,
+    discover: float | None = None,
 ) -> Spec:
     """What to learn, from what was said; what was left open is chosen by public quantities alone.
 
@@ -304,8 +341,10 @@ def resolve(
     certify:
         The part of the budget that buys a certificate of fit: 0.03 for 3 %, 0 for none. Left open, it is 3 % where the
         tables are found privately, and none elsewhere.
+    discover:
+        The part of the budget that finds bins and levels which the schema does not know; 0.1 unless it is said.
     """
-    require_domain(domain)
+    domain = require_domain(domain).forecast
     said = _said(options)
     checked_public_size(public_size)
     checked_size(approximate_size)
@@ -335,10 +374,15 @@ def resolve(
         said["target"] = target
     if entry.learner is SearchedNetwork:
         said.setdefault("max_parents", 2 if len(domain) <= _FEW_COLUMNS else 1)
-    guess_helps = not entry.needs and "approximate_size" in entry.options  # it saves buying a noisy count
+    guess_helps = "approximate_size" in entry.options  # it saves buying a noisy count
     if guess_helps and approximate_size is not None and public_size is None:
         said.setdefault("approximate_size", int(approximate_size))
-    return Spec(family, entry.name, said, None if structure is None else structure.released, certify)
+    return Spec(family, entry.name, said, None if structure is None else structure.released, certify, discover)
+
+
+def said_by(whoever: Any) -> dict[str, Any]:
+    """The words of :func:`resolve` as whoever has them, by the same names, says them."""
+    return {word: getattr(whoever, word) for word in inspect.signature(resolve).parameters if word != "domain"}
 
 
 def _usual(family: str, structure: Structure | None, domain: Domain) -> str:

@@ -60,6 +60,15 @@ def test_a_wrong_question_is_shown_with_its_place_marked(capsys: pytest.CaptureF
     assert shown[mark.index("^") : len(mark)] == "smokes"
 
 
+@pytest.mark.parametrize(
+    ("question", "part"), [("P(dysp=yes | smoke > 3)", "3"), ("E(dysp)", "dysp"), ("P(dysp in {yes, nope})", "nope")]
+)
+def test_a_wrong_condition_is_marked(question: str, part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["query", "asia", question]) == 2
+    _, shown, mark = capsys.readouterr().err.splitlines()
+    assert shown.strip() == question and shown[mark.index("^") : len(mark)] == part
+
+
 def test_a_question_does_not_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["query", "asia", "P(\x1b[31m\u202edysp)"]) == 2
     assert not set("\x1b\u202e") & set(capsys.readouterr().err)
@@ -142,3 +151,26 @@ def test_a_model_that_misses_its_own_tables_says_so(desk, discreet, width):
     said = "the model misses its own tables, means and "
     assert "Beware: " + said in fit.out and "Beware: " + said in shown.out
     assert "beware: " + said in asked.out and "± covers the noise and not this" in asked.out
+
+
+def test_numbers_come_with_their_noise(desk, discreet) -> None:
+    (desk / "two.toml").write_text(
+        '[columns.smoke]\nlevels = ["yes", "no"]\n[columns.age]\nedges = [0, 30, 60, 100]\ninteger = true\n'
+        'missing = "unknown"\n'
+    )
+    (desk / "ages.csv").write_text("smoke,age\n" + "yes,20\nno,40\nyes,70\nno,\n" * 100)
+    fit = ["--schema", "two.toml", "--epsilon", "20", "--graph", "smoke -> age", "-o", "ages.zip", "--force"]
+    assert discreet("fit", "ages.csv", *fit).code == 0
+    questions = ["E(age | smoke)", "QUANTILE(age, 0.5 | smoke=yes)", "P(age >= 50, smoke)"]
+    said = discreet("query", "ages.zip", *questions, "--draws", "5")
+    assert said.code == 0
+    lines = said.out.splitlines()
+    assert lines[0].startswith("E(age | smoke)   (± at 90 %")
+    assert re.match(r"smoke +mean +noise", lines[1].strip())
+    assert any(re.match(r"yes +\d\d\.\d+ +± +\d", line.strip()) for line in lines)
+    assert "of those whose age is known, 7" in said.out and "QUANTILE(age, 0.5 | smoke=yes) = " in said.out
+    found = discreet("query", "ages.zip", *questions, "--draws", "5", "--json")
+    mean, quantile, table = json.loads(found.out)
+    assert [set(cell) for cell in mean["cells"]] == [{"levels", "mean", "noise"}] * 2
+    assert 15 < quantile["cells"][0]["quantile"] < 90 and 0 <= table["cells"][0]["probability"] <= 1
+    assert mean["remark"].startswith("of those whose age is known")

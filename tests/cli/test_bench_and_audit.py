@@ -65,17 +65,37 @@ def test_bench_without_a_checkout_says_what_to_do(desk, discreet, monkeypatch):
     assert result.code == 4 and "clone the repository" in result.err
 
 
-def test_a_round_of_audits_passes(desk, discreet):
-    result = discreet("audit", "--schema", "schema.toml", "--table", "smoke,city", "--pairs", "20")
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--table", "smoke,city"],
+        ["--graph", "smoke -> city"],
+        ["--delta", "1e-6", "--epsilon", "1"],
+        ["--family", "network", "--method", "searched", "--relation", "replace-one"],
+    ],
+    ids=" ".join,
+)
+def test_a_round_of_audits_passes(desk, discreet, more):
+    """Of tables, and of what a fit with these options would do."""
+    result = discreet("audit", "--schema", "schema.toml", *more, "--pairs", "6", "--draws", "200")
     assert result.code == 0, result.text
-    assert "audits passed" in result.out
+    for words in (
+        "record and replay on 9 neighbours",
+        "units",
+        "exact laws",
+        "statistics",
+        "the books add up",
+        "shape of",
+    ):
+        assert words in result.out, result.out
+    assert "10 of 10 audits passed" in result.out
 
 
 def test_a_failing_audit_is_exit_code_one(desk, discreet, monkeypatch):
     asked = {}
 
-    def fake(domain, unit, budget, tables, **options):
-        asked.update(unit=str(unit), budget=str(budget), tables=tables, **options)
+    def fake(domain, unit, budget, release, **options):
+        asked.update(unit=str(unit), budget=str(budget), **options)
         return [Finding("replay", True), Finding("sensitivity", False, "moved by 2, declared 1")]
 
     monkeypatch.setattr("discreet.audit.run_configuration", fake)
@@ -84,6 +104,7 @@ def test_a_failing_audit_is_exit_code_one(desk, discreet, monkeypatch):
     assert result.code == 1
     assert "moved by 2" in result.out and "1 of 2" in result.out
     assert asked == {
-        "unit": "one row, replace-one", "budget": "ρ = 0.5 (zCDP)", "tables": None, "pairs": 200, "seed": 3,
+        "unit": "one row, replace-one", "budget": "ρ = 0.5 (zCDP)", "pairs": 50, "runs": 2000,
+        "seed": 3, "public_size": None,
     }  # fmt: skip
     assert json.loads(discreet(*ask, "--json").out)[1]["passed"] is False

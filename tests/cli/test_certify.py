@@ -50,7 +50,7 @@ def test_bought_afterwards_from_the_ledger(model, discreet):
     found = discreet(*CERTIFY, "--ledger", "ledger.db")
     assert found.code == 0, found.text
     assert "Plan: a certificate of fit for model.zip" in found.out and "Saved in model-certified.zip" in found.out
-    assert "comes on top of what the model cost" in found.out
+    assert "comes on top of what the model cost. Both together: ε = " in found.out
     assert_discreet(found.text)
     with Ledger.open("ledger.db") as ledger:
         assert str(ledger.spent) == "ε = 1.5 (pure DP)"

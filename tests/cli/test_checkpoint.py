@@ -4,26 +4,25 @@ twice, and the release is saved."""
 from __future__ import annotations
 
 import json
+import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from command_desk import assert_discreet, contents
+from warm import KILLED, Warm
 
 from discreet import Ledger, Measurements, Release
 from discreet.learn.structure.result import StructureResult
 
 # A process of its own that writes down every draw of noise and, at the one that it is told, waits to be stopped.
 DRIVER = """
-import signal, sys, time
+import sys, time
 from pathlib import Path
 from discreet.cli import run
 from discreet.privacy.mechanisms import SecureGateway
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started the tests with Ctrl-C ignored
 stop_at, log = int(sys.argv[1]), Path("draws.log")
 begun = 0
 
@@ -52,30 +51,29 @@ COMMANDS = {
 COMMANDS["measure"] += ["--table", "smoke,age", "--table", "city"]
 
 
-def started(stop_at: int, words: list[str]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", DRIVER, str(stop_at), *words]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+class Command:
+    """A command line in a process of its own, which stops at a draw of noise."""
 
+    def __init__(self, warm: Warm, stop_at: int, words: list[str]) -> None:
+        self._process = warm.start(DRIVER, [str(stop_at), *words], Path.cwd(), Path("said.txt"), Path("warned.txt"))
 
-def stopped(stop_at: int, words: list[str], how: signal.Signals) -> str:
-    """Run until this draw, then send the signal; what was said on standard error."""
-    process = started(stop_at, words)
-    begun = time.monotonic()
-    while not Path("ready").exists():
-        assert process.poll() is None and time.monotonic() - begun < 60, process.communicate()
-        time.sleep(0.02)
-    process.send_signal(how)
-    _, said = process.communicate(timeout=60)
-    Path("ready").unlink()
-    assert process.returncode == (130 if how is signal.SIGINT else -how)
-    return said
+    def stopped(self, how: signal.Signals) -> str:
+        """Wait for the draw, then send the signal; what was said on standard error."""
+        begun = time.monotonic()
+        while not Path("ready").exists():
+            assert time.monotonic() - begun < 60, Path("warned.txt").read_text()
+            time.sleep(0.02)
+        os.kill(self._process.pid, how)
+        assert self._process.wait() == (130 if how is signal.SIGINT else KILLED)
+        Path("ready").unlink()
+        return Path("warned.txt").read_text()
 
-
-def finished(words: list[str]) -> str:
-    out, said = (process := started(NEVER, words)).communicate(timeout=120)
-    assert process.returncode == 0, said
-    assert_discreet(out + said)
-    return out + said
+    def finished(self) -> str:
+        code = self._process.wait()
+        said = Path("said.txt").read_text() + Path("warned.txt").read_text()
+        assert code == 0, said
+        assert_discreet(said)
+        return said
 
 
 def draws() -> int:
@@ -101,9 +99,9 @@ def opened(name: str) -> list[dict[str, object]]:
         ("measure", (1,), signal.SIGINT),
     ],
 )
-def test_it_goes_on(desk: Path, name: str, stops: tuple[int, ...], how: signal.Signals) -> None:
+def test_it_goes_on(desk: Path, warm: Warm, name: str, stops: tuple[int, ...], how: signal.Signals) -> None:
     command = [*COMMANDS[name], "--ledger", "ledger.db"]
-    finished([*COMMANDS[name], "--checkpoint", "never.stopped"])
+    Command(warm, NEVER, [*COMMANDS[name], "--checkpoint", "never.stopped"]).finished()
     whole = draws()
     assert whole >= 2 and not Path("never.stopped").exists()
     output = Path(command[command.index("-o") + 1])
@@ -112,7 +110,7 @@ def test_it_goes_on(desk: Path, name: str, stops: tuple[int, ...], how: signal.S
     again = [*command, "--checkpoint", "answers"]
     kept: list[str] = []
     for stop_at in stops:
-        said = stopped(stop_at, again, how)
+        said = Command(warm, stop_at, again).stopped(how)
         lines = Path("answers").read_text().splitlines()
         assert lines[: len(kept)] == kept  # nothing that is there is asked or written again
         kept = lines
@@ -120,7 +118,7 @@ def test_it_goes_on(desk: Path, name: str, stops: tuple[int, ...], how: signal.S
             assert "run the same command again with --checkpoint answers" in said
         with Ledger.open("ledger.db") as ledger:
             assert str(ledger.spent) == "ε = 1 (pure DP)" and not output.exists()
-    said = finished(again)
+    said = Command(warm, NEVER, again).finished()
     if len(kept) > 1:
         assert "Going on after" in said
     assert not Path("answers").exists()
@@ -136,11 +134,11 @@ def test_it_goes_on(desk: Path, name: str, stops: tuple[int, ...], how: signal.S
     assert opened(name) == written
 
 
-def test_what_was_answered_before_the_stop_is_in_the_release(desk: Path) -> None:
+def test_what_was_answered_before_the_stop_is_in_the_release(desk: Path, warm: Warm) -> None:
     command = [*COMMANDS["fit"], "--ledger", "ledger.db", "--checkpoint", "answers"]
-    stopped(3, command, signal.SIGKILL)
+    Command(warm, 3, command).stopped(signal.SIGKILL)
     lines = [json.loads(line) for line in Path("answers").read_text().splitlines()][1:]
-    finished(command)
+    Command(warm, NEVER, command).finished()
     first = [line["booked"][0]["entry"] for line in lines]
     assert first and opened("fit")[: len(first)] == first
 

@@ -38,6 +38,7 @@ EXAMPLES = {
     ("measure",): ["data.csv", "--schema", "schema.toml", *TABLE],
     ("structure",): ["data.csv", "--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-6"],
     ("certify",): ["model.zip", "data.csv", "--epsilon", "1", "-o", "certified.zip"],
+    ("evaluate",): ["model.zip", "data.csv"],
     ("show",): ["model.zip"],
     ("verify",): ["model.zip"],
     ("query",): ["model.zip", "P(smoke)"],
@@ -51,6 +52,7 @@ EXAMPLES = {
     ("ledger", "key"): ["new.db"],
     ("ledger", "head"): ["new.db"],
     ("audit",): ["--schema", "schema.toml", *TABLE, "--pairs", "2"],
+    ("attack",): ["--schema", "schema.toml", "--epsilon", "1", "--graph", "smoke -> city", "--runs", "40"],
     ("bench",): ["--list"],
     ("demo",): ["--people", "200"],
 }

@@ -412,10 +412,15 @@ def test_impossible_combinations_have_no_probability(desk, discreet):
     assert table["counts"][table["levels"][0].index("yes")][table["levels"][1].index("[0, 18)")] == 0
 
 
-def test_a_rule_outside_every_family_is_said_to_be_so(desk, discreet):
+def test_a_rule_outside_every_family_holds_all_the_same(desk, discreet):
+    """The network becomes a field on its graph with the rule's edge."""
     (desk / "schema.toml").write_text((desk / "schema.toml").read_text() + ZEROS)
     assert discreet(*FIT, "--epsilon", "1", "--graph", "smoke -> city; age -> city").code == 0
-    assert open_model("model.zip").card["impossible_not_enforced"] == ["smoke in ['yes'] and age in ['[0, 18)']"]
+    model = open_model("model.zip")
+    assert model.kind == "markov" and model.card["impossible_enforced"] == 1
+    assert model.probability({"age": "[0, 18)", "smoke": "yes"}) == 0
+    assert discreet("verify", "model.zip").code == 0
+    assert discreet("query", "model.zip", "P(age | smoke)", "--draws", "3").code == 0
 
 
 def test_public_totals_are_met(desk, discreet):

@@ -73,8 +73,9 @@ def test_every_type_is_drafted_so_that_its_rows_fit(tmp_path):
         bits=pa.array([b"x"] * n),
         nothing=pa.nulls(n),
     )
-    assert {"day", "nested", "bits", "nothing"} == set(draft.left_out)
-    assert draft.left_out["day"] == "its values are date: write them as text, numbers or booleans first"
+    assert {"nested", "bits", "nothing"} == set(draft.left_out)
+    assert draft.domain["day"].dates.by == "day"
+    assert draft.left_out["bits"] == "its values are blob: write them as text, numbers or booleans first"
     domain = draft.domain
     assert domain["whole"].levels == domain["gaps"].levels == (0, 1, 2) and domain["gaps"].missing
     assert domain["real"].is_numeric and domain["money"].is_numeric

@@ -7,12 +7,17 @@ import itertools
 import json
 import math
 
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from command_desk import assert_discreet, contents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import open_table
+from discreet import Domain, open_table
+from discreet.errors import InputError
 from discreet.schema import load_schema, parse_schema
 from discreet.tables.check import check_rows
 from discreet.tables.delimited import open_delimited
@@ -176,6 +181,88 @@ def test_infinities_do_not_stretch_the_bins(tmp_path):
     assert (problem.rule, problem.rows) == ("has numbers outside its edges: numbers outside → the nearest bin", 3)
 
 
+# -- columns as they come ----------------------------------------------------------------------------------------------
+
+
+def test_numbers_behind_words_for_missing_are_numbers(tmp_path):
+    ages = ["<NULL>" if i % 9 == 0 else 18 + i % 60 for i in range(600)]
+    age = drafted(tmp_path, column(ages)).domain["x"]
+    assert age.is_numeric and age.integer and age.missing_values == ("<NULL>",) and age.missing == "missing"
+    table = open_table(tmp_path / "rows.csv", Domain((age,)))
+    assert table.count([("x",)])[0][age.missing_code] == ages.count("<NULL>")
+
+
+def test_spaces_and_case_are_seen_and_said(tmp_path):
+    draft = drafted(tmp_path, "x,y\n" + "".join(f"{v},1\n" for v in ["Male", "Male ", "male", "Female", "?"] * 20))
+    sex = draft.domain["x"]
+    assert sex.levels == ("Female", "Male") and sex.strip and sex.ignore_case and sex.missing_values == ("?",)
+    assert "differ in spaces or case alone are one" in draft.text()
+
+
+def test_dates_become_periods(tmp_path):
+    days = [f"20{19 + i % 3}-{1 + i % 12:02}-{1 + i % 28:02}" for i in range(300)]
+    dates = drafted(tmp_path, column([*days, "NA"])).domain["x"].dates
+    assert (dates.by, str(dates.first), str(dates.last)) == ("month", "2019-01-01", "2021-12-31")
+    german = [f"{d[8:]}.{d[5:7]}.{d[:4]}" for d in days]
+    assert drafted(tmp_path, column(german)).domain["x"].dates.format == "%d.%m.%Y"
+
+
+def test_crowded_numbers_get_bins_of_equal_mass_and_heaps(tmp_path):
+    rng = np.random.default_rng(0)
+    gain = np.where(rng.random(3000) < 0.5, 0, np.round(rng.lognormal(7, 1.5, 3000), 2))
+    money = drafted(tmp_path, column(gain.tolist())).domain["x"]
+    assert money.heaps == (0,) and money.decimals == 2 and {"edges", "heaps", "decimals"} <= money.peeked
+    counts = open_table(tmp_path / "rows.csv", Domain((money,))).count([("x",)])[0]
+    assert counts[: money.bins].max() < 0.4 * 1500
+
+
+def test_one_mark_for_the_whole_file(tmp_path):
+    text = drafted(tmp_path, "a,b\n" + "".join(f"{w},{i / 4}\n" for i, w in enumerate("xyz" * 9))).text()
+    assert text.count("\npeeked = ") == 1 and text.index("\npeeked = ") < text.index("[columns.a]")
+    domain = parse_schema(text)
+    assert domain.peeked == {"a": ("levels",), "b": ("decimals", "edges")}
+    own = parse_schema(text.replace("[columns.a]", "[columns.a]\npeeked = []"))
+    assert set(own.peeked) == {"b"}
+
+
+def test_frames_are_drafted_as_files_are(tmp_path):
+    words = [*["yes", "no", "NA"] * 20]
+    frame = pd.DataFrame({"w": words, "n": np.arange(60) / 8, "day": pd.Timestamp("2020-02-03")})
+    from_file = drafted(tmp_path, frame.to_csv(index=False)).domain
+    for rows in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        assert draft_schema(rows).domain == from_file
+    with pytest.raises(InputError, match="a draft is made of a file or a pandas"):
+        draft_schema([1, 2])
+
+
+def test_a_private_draft_looks_at_kinds_alone(tmp_path, desk, discreet):
+    rows = [(f"w{i % 7}", "?" if i == 3 else i % 50, f"p{i}") for i in range(200)]
+    (desk / "rows.csv").write_text("a,b,who\n" + "".join(",".join(map(str, r)) + "\n" for r in rows))
+    result = discreet("schema", "draft", "rows.csv", "--private", "-o", "new.toml")
+    assert result.code == 0 and "found privately" in result.err and "WARNING" not in result.err
+    domain, text = load_schema(desk / "new.toml"), (desk / "new.toml").read_text()
+    assert not domain.peeked and [a.sought.what for a in domain.attributes] == ["levels", "bins"]
+    assert "w3" not in text and domain["b"].integer and domain["b"].sought.ends is None
+    assert "<NULL>" in domain["a"].missing_values, "the usual words, whichever occur"
+    one_more = [*rows, ("w1", "forty", "p")]
+    (desk / "rows.csv").write_text("a,b,who\n" + "".join(",".join(map(str, r)) + "\n" for r in one_more))
+    discreet("schema", "draft", "rows.csv", "--private", "-o", "more.toml")
+    assert (desk / "more.toml").read_text() == text, "one row does not decide"
+    done = discreet("fit", "rows.csv", "--schema", "new.toml", "--epsilon", "5", "--delta", "1e-6", "-o", "m.zip")
+    assert done.code == 0 and "Found privately, and paid for: a (levels), b (edges, range)" in done.out
+
+
+def test_check_does_not_say_that_all_fits_when_many_rows_are_others(desk, discreet):
+    (desk / "s.toml").write_text('[columns.age]\nlevels = ["1", "2"]\nother = "other"\n')
+    (desk / "d.csv").write_text("age\n" + "1\n" * 30 + "7\n" * 10)
+    out = discreet("schema", "check", "d.csv", "s.toml").out
+    assert (
+        "more than one row in twenty" in out and "All rows fit" not in out and "many count as a level for others" in out
+    )
+    (desk / "s.toml").write_text('[columns.age]\nlevels = "discover"\n')
+    assert "All rows fit" in discreet("schema", "check", "d.csv", "s.toml").out
+
+
 # -- the commands ------------------------------------------------------------------------------------------------------
 
 
@@ -218,7 +305,8 @@ def test_check_names_columns_and_rules_but_no_value(desk, discreet):
     assert "outside the guarantee" in result.out.splitlines()[0]
     assert "column 'smoke': has values that are not listed: unlisted values → yes" in result.out
     assert "column 'age': has numbers outside its edges" in result.out
-    assert "'city'" not in result.out, "it has a level for others"
+    many = "column 'city': has values that are not listed: unlisted values → elsewhere, more than one row in twenty"
+    assert many in result.out
     assert "row]" not in result.out
     assert_discreet(result.text)
     assert "maybe" not in result.text
@@ -356,3 +444,17 @@ def test_check_takes_the_schema_as_other_commands_do(desk, discreet):
     assert by_place.out == by_name.out and by_place.code == by_name.code == 1
     assert "keep one" in discreet("schema", "check", "data.csv", "schema.toml", "--schema", "other.toml").err
     assert "name the schema" in discreet("schema", "check", "data.csv").err
+
+
+def test_words_for_missing_values_need_a_missing_level_as_empty_fields_do(tmp_path, discreet):
+    """Otherwise they count as the first level or bin, and nobody is told."""
+    (tmp_path / "rows.csv").write_text("age,job\n<NULL>,Clerk\n30,<NULL>\n-9,Cook\n")
+    missing = 'missing_values = ["<NULL>", "-9"]\n'
+    schema = missing + '[columns.age]\nedges = [0, 18, 65]\n{0}[columns.job]\nlevels = ["Clerk"'
+    (tmp_path / "bad.toml").write_text(schema.format("") + ', "Cook"]\n')
+    result = discreet("schema", "check", "--counts", tmp_path / "rows.csv", tmp_path / "bad.toml")
+    assert result.code == 1
+    assert "'age': has absent values" in result.out and "→ [0, 18) [2 rows]" in result.out
+    assert "'job': has absent values" in result.out and "→ Clerk [1 row]" in result.out
+    (tmp_path / "good.toml").write_text(schema.format('missing = "none"\n') + ', "Cook"]\nmissing = "none"\n')
+    assert discreet("schema", "check", tmp_path / "rows.csv", tmp_path / "good.toml").code == 0

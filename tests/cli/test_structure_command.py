@@ -134,11 +134,12 @@ def test_the_least_weight_is_said_once(survey, discreet):
     assert result.code == 2 and "given twice" in result.err
 
 
-@pytest.mark.chance
 def test_a_refusal_is_a_result(survey, discreet):
+    """Three records pass the threshold with a probability of at most δ = 1e-6."""
     (survey / "rows.csv").write_text("a,b,c,d\n" + "-1,1,-1,1\n" * 3)
     result = discreet(*ASK, *STABLE, "--min-weight", "0.5", "--ledger", "approx.db", "-o", "graph.json")
-    assert result.code == 0 and "No graph (⊥)" in result.out and "A retry costs again" in result.out
+    assert result.code == 0 and "No graph (⊥)" in result.out
+    assert "A retry costs again" in result.out or "times as many records" in result.out  # as the noisy distance falls
     assert spent(survey) == 1
     saved = json.loads((survey / "graph.json").read_text())
     assert saved["refused"] is True and saved["edges"] is None and saved["evidence"] == []

@@ -25,7 +25,8 @@ from discreet.privacy.curator import Curator
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
-from discreet.spec import Spec
+from discreet.schema import parse_schema
+from discreet.spec import Spec, resolve
 
 DOMAIN = Domain(tuple(Attribute.categorical(name, 2) for name in "abcd"))
 ROW, REPLACED, PERSON = PrivacyUnit(), PrivacyUnit(relation="replace-one"), PrivacyUnit("person", max_rows=2)
@@ -262,3 +263,28 @@ def test_nonsense_is_a_finding_and_no_crash(name, wrong, made, tmp_path):
         # What is very large may say less than is true: more noise, a larger budget.
         assert found.code != Exit.OK or wrong in (10**30, 1e308), what
         place[key] = before
+
+
+def test_marks_of_what_was_found_privately_agree(tmp_path):
+    """A schema that was read off the rows is not made to look paid for by a mark on it alone, nor on the card alone."""
+    domain = parse_schema('[columns.t]\nlevels = "discover"\n[columns.b]\nlevels = ["x", "y"]\n')
+    rows = pd.DataFrame({"t": ["p", "q"] * 500, "b": ["x", "y"] * 500})
+    with Curator(encode(rows, domain), ROW, ApproxDP(2, 1e-5)) as curator:
+        Release.of(resolve(domain).learn(curator)).save(tmp_path / "a.zip")
+    header, arrays = opened(tmp_path / "a.zip")
+    found = verified(tmp_path / "b.zip", header, arrays)
+    assert not found.problems and any("ound privately, and paid for: t (levels)" in line for line in found.lines)
+    for statement in statements(header):
+        assert statement.pop("found_privately") == {"t": ["levels"]}
+    found = verified(tmp_path / "b.zip", header, arrays)
+    assert found.code == Exit.CONTRADICTION
+    assert any("found privately" in problem for _, problem in found.problems)
+
+
+def test_a_schema_that_says_found_has_not_paid_here(tmp_path):
+    domain = parse_schema('[columns.t]\nlevels = ["p", "q"]\nfound = ["levels"]\n[columns.b]\nlevels = ["x", "y"]\n')
+    rows = pd.DataFrame({"t": ["p", "q"] * 100, "b": ["x", "y"] * 100})
+    with Curator(encode(rows, domain), ROW, PureDP(1)) as curator:
+        Release.of(resolve(domain).learn(curator)).save(tmp_path / "a.zip")
+    found = verified(tmp_path / "b.zip", *opened(tmp_path / "a.zip"))
+    assert any("paid for elsewhere, as the schema says: t (levels)" in line for line in found.lines)

@@ -31,7 +31,7 @@ BUDGETS: dict[str, Budget] = {"pure": PureDP(1), "zcdp": ZCDP(0.1), "approx": Ap
 LEARNERS: dict[str, Any] = {
     "optimal": OptimalNetwork(GRAPH),
     "optimal, sparse graph": OptimalNetwork({"c": ("a",)}),
-    "optimal, coarsened": OptimalNetwork(GRAPH, approximate_size=2, too_large="coarsen"),
+    "optimal, stepped back": OptimalNetwork(GRAPH, approximate_size=2),
     "uniform": UniformNetwork(GRAPH),
     "two stages": TwoStageNetwork(GRAPH),
     "searched": SearchedNetwork(max_parents=2),
@@ -44,6 +44,16 @@ LEARNERS: dict[str, Any] = {
 def test_nothing_depends_on_rows_but_through_noise(learner: str, budget: str, unit: str) -> None:
     found = audit_replay(LEARNERS[learner].fit, DOMAIN, UNITS[unit], BUDGETS[budget], count=16)
     assert failures(found) == []
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_nothing_depends_on_rows_but_through_a_noisy_count(budget: str, unit: str) -> None:
+    """A family that is too large for any few rows: the number of records is bought, and decides."""
+    domain = Domain.of({"a": 9, "b": 9, "c": 2, "d": 9})
+    learner = OptimalNetwork({"d": ("a", "b", "c")}, fit_steps=0)
+    assert len(learner.plan(domain, UNITS[unit], BUDGETS[budget]).steps) == 2
+    assert failures(audit_replay(learner.fit, domain, UNITS[unit], BUDGETS[budget], count=6)) == []
 
 
 def _peeks_at_the_size(curator: Curator) -> Any:
@@ -66,6 +76,12 @@ def _weighs_by_data(curator: Curator) -> Any:
     return curator.measure(Marginals(DOMAIN, [("a", "b"), ("b", "c")]), weights=weights)
 
 
+def _steps_back_by_the_exact_size(curator: Curator) -> Any:
+    """Which families are measured follows the exact number of rows (by a power, so that a few rows decide)."""
+    size = int(curator._rows.sum(Marginals(DOMAIN, [()]))[0])
+    return OptimalNetwork(GRAPH, approximate_size=4**size).fit(curator)
+
+
 class _TooSmall(Dependence):
     """Claims that one record moves a score by one."""
 
@@ -79,7 +95,9 @@ def _understates_the_score(curator: Curator) -> Any:
 
 
 @pytest.mark.parametrize(
-    "planted", [_peeks_at_the_size, _measures_twice, _weighs_by_data, _understates_the_score], ids=lambda f: f.__name__
+    "planted",
+    [_peeks_at_the_size, _measures_twice, _weighs_by_data, _steps_back_by_the_exact_size, _understates_the_score],
+    ids=lambda f: f.__name__,
 )
 def test_planted_bugs_are_caught(planted: Callable[[Curator], Any]) -> None:
     found = audit_replay(planted, DOMAIN, PrivacyUnit(), PureDP(1), count=120, largest=8)

@@ -30,7 +30,7 @@ from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import BayesianNetwork
 from discreet.papers.two_stage import TwoStageNetwork
 from discreet.papers.uniform import UniformNetwork
-from discreet.privacy.budget import ZCDP, PureDP
+from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import PrivacyUnit
@@ -155,12 +155,12 @@ def test_proportions_survive_a_file(tmp_path: Path) -> None:
     "learner",
     [
         OptimalNetwork(NETWORK),
-        OptimalNetwork(NETWORK, approximate_size=40, too_large="coarsen"),
+        OptimalNetwork(NETWORK, approximate_size=40),
         UniformNetwork(NETWORK),
         TwoStageNetwork(NETWORK),
         SearchedNetwork(max_parents=1),
     ],
-    ids=["optimal", "coarsened", "uniform", "two stages", "searched"],
+    ids=["optimal", "stepped back", "uniform", "two stages", "searched"],
 )
 def test_fit_is_estimate_after_measure(learner, tmp_path: Path) -> None:
     """What is measured is all that is needed, also from a file, and costs the whole budget and no more."""
@@ -193,14 +193,14 @@ def _one_large_family(levels: int = 10) -> tuple[Domain, dict[str, tuple[str, ..
 
 def test_a_hopeless_table_takes_less_once_the_size_is_known() -> None:
     domain, graph = _one_large_family()
-    plain, knowing = OptimalNetwork(graph), OptimalNetwork(graph, approximate_size=300)
+    plain, knowing = (OptimalNetwork(graph, step_back=False, approximate_size=n) for n in (None, 300))
     shares = [{t.clique: t.share for t in l.plan(domain, ROW, PureDP(1)).tables} for l in (plain, knowing)]
     large = ("p", "q", "r", "x")
     assert shares[0][large] > 0.8 and shares[1][large] < shares[0][large] - 0.2
     assert all(shares[1][c] > 1.5 * shares[0][c] for c in shares[0] if c != large)
     text = str(plain.plan(domain, ROW, PureDP(1), approximate_size=300))
     assert "Too large for the data: p × q × r × x" in text and "other table" in text
-    assert "approximate_size=300, too_large='coarsen'" in text
+    assert "step_back=True" in text
 
 
 def test_knowing_the_size_changes_nothing_where_no_table_is_too_large() -> None:
@@ -211,30 +211,57 @@ def test_knowing_the_size_changes_nothing_where_no_table_is_too_large() -> None:
 
 def test_the_plan_of_a_capped_table_tells_the_noise_that_is_drawn() -> None:
     domain, graph = _one_large_family(5)
-    for too_large in ("refuse", "coarsen"):
-        learner = OptimalNetwork(graph, approximate_size=100, too_large=too_large)
+    for step_back in (False, True):
+        learner = OptimalNetwork(graph, approximate_size=100, step_back=step_back)
         plan = learner.plan(domain, ROW, PureDP(1))
         measured = learner.measure(Curator(codes_table(domain, [[0] * 7] * 100), budget=PureDP(1)))
         assert [(t.clique, t.noise) for t in plan.tables] == [(m.clique, m.noise) for m in measured]
 
 
-def test_coarsening_leaves_out_parents_until_the_data_suffice() -> None:
+def test_families_step_back_until_the_data_carry_them() -> None:
     domain, graph = _one_large_family()
-    learner = OptimalNetwork(graph, approximate_size=2000, too_large="coarsen")
+    learner = OptimalNetwork(graph, approximate_size=2000)
     plan = learner.plan(domain, ROW, PureDP(1))
     assert not plan.hopeless and "x loses" in str(plan) and "from 10,000 to" in str(plan)
     model = learner.fit(Curator(codes_table(domain, [[0] * 7] * 50), budget=PureDP(1)))
     assert 0 < len(model.parents["x"]) < 3 and model.parents["s"] == ("p",)
     assert model.card is not None and {c for _, c in model.card["dropped_edges"]} == {"x"}
-    assert not OptimalNetwork(graph, approximate_size=10**9, too_large="coarsen").plan(domain, ROW, PureDP(1)).hopeless
-    # with so much data nothing is left out
-    assert OptimalNetwork(graph, approximate_size=10**9, too_large="coarsen").plan(domain, ROW, PureDP(1)).tables[
-        0
-    ].clique == ("p", "q", "r", "x")
+    much = OptimalNetwork(graph, approximate_size=10**9).plan(domain, ROW, PureDP(1))
+    assert not much.hopeless and much.tables[0].clique == ("p", "q", "r", "x"), "with so much data nothing is left out"
+    assert not OptimalNetwork(graph, approximate_size=3).fit(_empty(domain)).edges, "and with next to none, everything"
+
+
+def _empty(domain: Domain) -> Curator:
+    return Curator(codes_table(domain, np.zeros((0, len(domain)), dtype=int)), budget=PureDP(1))
+
+
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP(0.05), ApproxDP(1, 1e-6), ApproxDP(1, 1e-30)], ids=str)
+def test_a_noisy_count_decides_where_no_size_is_public(budget) -> None:
+    """It is bought for one hundredth, and what it says is all that the choice follows: the same as a public size."""
+    domain, graph = _one_large_family()
+    learner = OptimalNetwork(graph)
+    plan = learner.plan(domain, ROW, budget)
+    assert [s.name for s in plan.steps] == ["number of records", "tables of the families"]
+    assert "of 6 edges stay" in str(plan) and plan.tables[0].share == pytest.approx(0.01)
+    curator = Curator(codes_table(domain, [[0] * 7] * 3000), budget=budget)
+    measured = learner.measure(curator)
+    noisy = max(float(measured[()].values.sum()), 1.0)
+    as_if = OptimalNetwork(graph, approximate_size=noisy).plan(domain, ROW, budget)
+    assert {c for c in measured.cliques if c} == {t.clique for t in as_if.tables}
+    assert ("p", "q", "r", "x") not in measured.cliques
+    few = learner.measure(Curator(codes_table(domain, [[0] * 7]), budget=budget))
+    assert len(few.cliques) > len(measured.cliques) or max(map(len, few.cliques)) < max(map(len, measured.cliques))
+
+
+def test_no_count_is_bought_where_it_would_change_nothing() -> None:
+    assert len(OptimalNetwork(NETWORK).plan(DOMAIN, ROW, PureDP(1)).steps) == 1
+    domain, graph = _one_large_family()
+    assert len(OptimalNetwork(graph).plan(domain, ROW, PureDP(1), public_size=500).steps) == 1
+    assert len(OptimalNetwork(graph, step_back=False).plan(domain, ROW, PureDP(1)).steps) == 1
 
 
 @pytest.mark.chance
-def test_coarsening_and_capping_help_where_one_table_is_huge() -> None:
+def test_stepping_back_helps_where_one_table_is_huge() -> None:
     """KL from the truth over six runs each; measured .47 and .78 of the plain one with 12 runs, so 1 is generous."""
     rng = np.random.default_rng(5)
     names = [f"p{i}" for i in range(4)]
@@ -246,7 +273,7 @@ def test_coarsening_and_capping_help_where_one_table_is_huge() -> None:
     }
     network = BayesianNetwork(domain, parents, tables)
     found = {}
-    for name, options in (("plain", {}), ("coarsened", {"approximate_size": 1000, "too_large": "coarsen"})):
+    for name, options in (("plain", {"step_back": False}), ("coarsened", {})):
         learner = OptimalNetwork(network, **options)
         found[name] = np.mean(
             [network.kl(learner.fit(Curator(table_of(network, 1000, i), budget=PureDP(1)))) for i in range(6)]
@@ -313,7 +340,7 @@ def test_plans_count_in_good_english() -> None:
     assert "1 family lies" in str(OptimalNetwork({"b": ("a",)}).plan(domain, ROW, PureDP(1)))
     assert "1 private selection shares" in str(SearchedNetwork().plan(domain, ROW, PureDP(1)))
     large = Domain.of({"a": 1000, "b": 1000})
-    assert "takes some 10 seconds" in str(OptimalNetwork({"b": ("a",)}).plan(large, ROW, PureDP(1)))
+    assert "takes some 10 seconds" in str(OptimalNetwork({"b": ("a",)}, step_back=False).plan(large, ROW, PureDP(1)))
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------

@@ -85,18 +85,24 @@ def test_the_default_never_does_worse_than_uniform(epsilon: float, graph: str) -
 
 @pytest.mark.chance
 def test_tables_that_drown_in_noise_give_the_uniform_model_and_public_shares_survive(truth: MarkovRandomField) -> None:
+    """The noisy number of records stands out by chance in one of 27 draws (measured, 400); three of five do not."""
     table = table_of(truth, 500, 3)
     learner = NoiseAwareField(truth.cliques)
-    with Curator(table, budget=PureDP("1e-6")) as curator:
-        measured = learner.measure(curator)
-    model = learner.estimate(measured, truth.domain)
-    assert model.card is not None
-    assert "do not stand out" in model.card["caution"]
-    assert truth.kl(model) == pytest.approx(truth.kl(MarkovRandomField.uniform(truth.domain)))
+    uniform = pytest.approx(truth.kl(MarkovRandomField.uniform(truth.domain)))
     first = truth.cliques[0]
     shares = truth.marginal(first).probabilities
-    known = measured.plus(Measurement.public(truth.domain, first, proportions=shares))
-    np.testing.assert_allclose(learner.estimate(known, truth.domain).marginal(first).probabilities, shares, atol=0.02)
+    drowned = 0
+    for _ in range(5):
+        with Curator(table, budget=PureDP("1e-6")) as curator:
+            measured = learner.measure(curator)
+        model = learner.estimate(measured, truth.domain)
+        assert model.card is not None
+        if "do not stand out" in model.card.get("caution", ""):
+            drowned += 1
+            assert truth.kl(model) == uniform
+    assert drowned >= 3
+    known = learner.estimate(measured.plus(Measurement.public(truth.domain, first, proportions=shares)), truth.domain)
+    np.testing.assert_allclose(known.marginal(first).probabilities, shares, atol=0.02)
 
 
 @pytest.mark.chance

@@ -133,3 +133,15 @@ def test_rows_in_a_list_may_hold_anything_and_be_none(rows):
     PrivateGraphicalModel(1.0, domain=Domain.of({"a": 2, "b": 3})).fit(rows)
     with pytest.raises(InputError, match="every row"):
         PrivateGraphicalModel(1.0, domain=Domain.of({"a": 2, "b": 3})).fit([*rows, [0]])
+
+
+@pytest.mark.parametrize("rows", [10, 5_000])
+@pytest.mark.parametrize("labels", [["yes", "no"], ["yes", "no", "perhaps"], ["yes"], ["never", "again"]])
+def test_nothing_is_read_off_many_labels(rows, labels):
+    """However many there are: the classes are the public ones, and no label makes a fit fail or is shown."""
+    y = np.array(labels)[np.arange(rows) % len(labels)]
+    model = PrivateLogisticRegression(classes=("no", "yes"), budget=1, steps=1)
+    model.fit(np.zeros((rows, 1)), y)
+    assert model.classes_.tolist() == ["no", "yes"]
+    if set(labels) & {"no", "yes"} == {"yes"}:
+        assert model.fit(np.zeros((rows, 1)), y).predict(np.zeros((1, 1)))[0] in ("no", "yes")

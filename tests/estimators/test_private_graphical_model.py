@@ -4,13 +4,14 @@ import inspect
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from discreet import ZCDP, Curator, Ledger, PrivacyUnit, PureDP, encode, networks
 from discreet.audit import audit_replay, failures
-from discreet.errors import BudgetError, DiscreetError
+from discreet.errors import BudgetError, DiscreetError, InputError
 from discreet.estimators import PrivateGraphicalModel, PrivateLogisticRegression
 from discreet.estimators.base import PrivacyWarning
 from discreet.learn.held_out import HeldOut
@@ -75,6 +76,17 @@ def test_prediction_of_a_column(asia):
     assert not hasattr(PrivateGraphicalModel(domain=truth.domain), "predict")
     with pytest.raises(DiscreetError, match="no column"):
         PrivateGraphicalModel(domain=truth.domain, target="eithr").fit(rows)
+
+
+def test_absent_values_are_imputed(asia):
+    truth, frame = asia
+    model = PrivateGraphicalModel(50.0, domain=truth.domain, graph=truth).fit(frame)
+    some = frame[["smoke", "lung", "xray"]].head(500).astype(object)
+    some.loc[some.index % 3 == 0, "lung"] = None
+    found = model.impute(some, 0).to_pandas()
+    assert list(found) == list(truth.domain.names) and found.notna().all().all()
+    there = some["lung"].notna()
+    assert (found["lung"][there] == some["lung"][there]).all() and (found["smoke"] == some["smoke"]).all()
 
 
 def test_total_budget_plan_and_second_fits(asia):
@@ -162,3 +174,19 @@ def test_a_likelihood_that_is_not_clipped_is_caught(monkeypatch):
     monkeypatch.setattr(LogLikelihood, "sum_rows", unclipped)
     found = audit_replay(HeldOut(truth, floor=-0.5).measure, truth.domain, PrivacyUnit(), PureDP(1), count=40)
     assert failures(found)
+
+
+def test_numbers_without_bounds_are_never_taken_to_lie_between_minus_one_and_one():
+    rng = np.random.default_rng(0)
+    x = rng.normal(170, 10, 4000)
+    frame = pd.DataFrame({"height": x, "weight": 0.5 * x + rng.normal(0, 5, 4000)})
+    model = PrivateGraphicalModel(3.0, delta=1e-6).fit(frame)
+    for name in ("height", "weight"):
+        found = model.domain_[name]
+        assert found.found == {"edges", "range"} and found.edges[0] < frame[name].mean() < found.edges[-1] < 1000
+        assert found.bins >= 3 and model.release_.card["found_privately"][name] == ["edges", "range"]
+    assert np.isfinite(model.score_samples(frame[:10])).all()
+    public = PrivateGraphicalModel(3.0, bounds=(0, 250), bins=5).fit(frame)
+    assert public.domain_["height"].edges == (0, 50, 100, 150, 200, 250) and not public.domain_.found
+    with pytest.raises(InputError, match="bounds are two finite numbers"):
+        PrivateGraphicalModel(3.0, bounds=(1, 0)).fit(frame)

@@ -64,7 +64,7 @@ def test_rounded_samples_hug_the_expected_counts(seed):
     n = 5000
     beliefs = calibrated(problem)
     codes = beliefs.sample_rounded(n, seed)
-    root = beliefs.tree_cliques[0]
+    root = beliefs._schedule.tree.cliques[0]
     positions = [problem.domain.index(name) for name in root]
     own = problem.domain.project(root)
     counts = np.bincount(

@@ -98,12 +98,14 @@ def test_a_network_that_is_none(tmp_path):
         load_uai(tmp_path / "m.uai")
 
 
-def test_the_bundled_files_are_made_from_the_original_ones(networks_directory, tmp_path):
+def test_the_bundled_files_are_made_from_the_original_ones(networks_directory, original_networks, tmp_path):
+    """To the last bit. Where only the bundled ones are at hand, files made of these give the same models again."""
     tool = ROOT / "tools" / "build_networks.py"
     subprocess.run([sys.executable, tool, networks_directory, tmp_path], check=True, capture_output=True)
     for name in networks.names():
         built = (tmp_path / f"{name}.zip").read_bytes()
-        assert built == (ROOT / "src" / "discreet" / "data" / f"{name}.zip").read_bytes()
-        assert load_model(built) == networks.load(name)
+        if original_networks is not None:
+            assert built == (ROOT / "src" / "discreet" / "data" / f"{name}.zip").read_bytes()
+        assert load_model(built).with_card(None) == networks.load(name).with_card(None)
         original = network_from_data(read_bif(networks_directory / f"{name}.bif"), networks.load(name).card)
         assert original == networks.load(name)

@@ -17,10 +17,8 @@ from discreet.io.uai import (
     names_path,
     parse_uai,
     read_uai,
-    read_uai_evidence,
     uai_text,
     write_uai,
-    write_uai_evidence,
 )
 
 MARKOV = """MARKOV
@@ -211,25 +209,6 @@ def test_limits_can_be_moved():
     with pytest.raises(FileFormatError, match="limit on cells"):
         parse_uai(MARKOV, limits=Limits(table_cells=9))
     assert parse_uai(MARKOV, limits=Limits(table_cells=10))
-
-
-def test_evidence(tmp_path):
-    levels = parse_uai(MARKOV).levels
-    write_uai_evidence({"x2": 2, "x0": 1}, levels, tmp_path / "m.evid")
-    assert (tmp_path / "m.evid").read_text() == "2 2 2 0 1\n"
-    assert read_uai_evidence(tmp_path / "m.evid", levels) == {"x2": 2, "x0": 1}
-    with pytest.raises(InputError, match="'x2' = 3"):
-        write_uai_evidence({"x2": 3}, levels, tmp_path / "m.evid")
-    for text, message in [
-        ("1 3 0", "3 is too large"),
-        ("1 0 2", "2 is too large"),
-        ("2 0 1 0 1", "twice"),
-        ("1 0", "end"),
-        ("0 1", "found '1'"),
-    ]:
-        (tmp_path / "m.evid").write_text(text)
-        with pytest.raises(FileFormatError, match=message):
-            read_uai_evidence(tmp_path / "m.evid", levels)
 
 
 def test_what_no_file_can_hold_is_not_written(tmp_path):

@@ -13,6 +13,7 @@ from discreet.audit import audit_replay, failures
 from discreet.errors import BudgetError, InputError
 from discreet.learn import certifying
 from discreet.learn.certifying import MOST_PAIRS, all_pairs, certify_later, divided, from_independence, some_of
+from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.transcript import Transcript
 from discreet.measurement import Measurement
 from discreet.models.markov import MarkovRandomField
@@ -97,8 +98,8 @@ def test_what_divides_the_records_refuses_before_anything_is_spent():
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_shares_add_up_to_the_budget(budget):
-    for as_one in (False, True):
-        rest, own = divided(budget, 0.03, as_one_gaussian=as_one)
+    for within in (budget, AdaptiveField().within(ASIA.domain, budget)):
+        rest, own = divided(within, 0.03)
         assert type(rest) is type(own)
         whole = budget.to_gaussian() if isinstance(rest, GaussianDP) else budget
         whole = whole.to_zcdp() if isinstance(rest, ZCDP) and isinstance(whole, ApproxDP) else whole
@@ -173,7 +174,7 @@ def test_a_model_too_wide_for_exact_marginals_is_drawn_from(monkeypatch):
     pairs = list(combinations(ASIA.domain.names, 2))
     exact, how = certifying.marginals(ASIA, pairs)
     assert how == "exactly"
-    monkeypatch.setattr(certifying, "DEFAULT_MEMORY_LIMIT", 0)
+    monkeypatch.setattr("discreet.models.marginals.DEFAULT_MEMORY_LIMIT", 0)
     drawn, how = certifying.marginals(ASIA, pairs)
     assert how == "from records drawn from the model"
     assert all(np.abs(a - b).max() < 0.01 for a, b in zip(exact, drawn, strict=True))

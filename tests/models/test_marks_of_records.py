@@ -31,7 +31,7 @@ def models():
 @pytest.mark.parametrize("origin", ["research", "exact", "release", "public", ""])
 def test_records_carry_the_origin_of_their_model(models, origin, tmp_path):
     drawn = models[origin].sample(5, random_state=0)
-    assert drawn.origin == origin == drawn.within_bins(0).origin
+    assert drawn.origin == origin == drawn.with_numbers(0).origin
     drawn.to_parquet(tmp_path / "r.parquet")
     mark = json.loads(pq.read_schema(tmp_path / "r.parquet").metadata[b"discreet"])
     assert mark["synthetic"] is True and mark["origin"] == (origin or "not stated")
@@ -57,3 +57,12 @@ def test_the_command_warns(models, origin, says, tmp_path, monkeypatch, capsys):
 
 def test_a_budget_alone_makes_no_release():
     assert origin_of({"budget": {}}) == origin_of({"origin": "somewhere"}) == origin_of(None) == ""
+
+
+@pytest.mark.parametrize("origin", ["release", "public", "exact"])
+def test_completed_rows_are_not_said_to_be_synthetic_or_released(models, origin, tmp_path):
+    """They repeat the rows that were given, which no budget covers."""
+    models[origin].complete({"smoke": ["yes", None]}, random_state=1).to_parquet(tmp_path / "r.parquet")
+    mark = json.loads(pq.read_schema(tmp_path / "r.parquet").metadata[b"discreet"])
+    assert mark["origin"] == (origin if origin == "exact" else "given rows, completed")
+    assert mark["synthetic"] is (origin == "exact")

@@ -156,10 +156,10 @@ def test_approximations_take_over_when_exact_is_too_wide_and_say_so():
     )
 
 
-def test_binned_numbers_are_drawn_within_their_bins_when_asked():
+def test_binned_numbers_are_drawn_within_their_bins_unless_labels_are_asked_for():
     domain = Domain.of({"age": Attribute.numeric("age", [0, 18, 65, 100], integer=True), "sex": ["f", "m"]})
     model = MarkovRandomField(domain, {("age", "sex"): np.log([[1, 2], [3, 4], [5, 6]])})
-    plain, drawn = model.sample(2000, 0), model.sample(2000, 0, within_bins=True)
+    plain, drawn = model.sample(2000, 0, labels=True), model.sample(2000, 0)
     assert plain["age"][0].startswith("[") and drawn["age"].dtype == np.int64
     np.testing.assert_array_equal(plain.codes, drawn.codes)
     np.testing.assert_array_equal(np.searchsorted([18, 65], drawn["age"], side="right"), drawn.codes[:, 0])

@@ -249,3 +249,18 @@ def test_hundreds_of_different_scales_can_be_written_down() -> None:
 def test_a_budget_in_a_file_is_a_rational_and_nothing_else(text: str) -> None:
     with pytest.raises(BudgetError):
         Budget.from_dict({"notion": "pure", "epsilon": text})
+
+
+@pytest.mark.parametrize("total", [ZCDP(1), ApproxDP(1, 1e-6), PureDP(1)], ids=str)
+@pytest.mark.parametrize("cost", [Cost(mu_squared=F(1, 100)), Cost(epsilon=F(1, 2), epsilon_delta=F(1, 10**7))])
+def test_a_step_without_a_proof_in_a_notion_is_not_free_in_it(total, cost):
+    """It has no ρ at all: that is not a ρ of 0."""
+    accountant = Accountant(total)
+    accountant.charge(Cost.pure(F(1, 100)))
+    assert not accountant.fits(cost)
+    with pytest.raises(BudgetError):
+        accountant.charge(cost)
+    if isinstance(total, ApproxDP):
+        accountant = Accountant(total, delta_for_tests=F(1, 10**7))
+        accountant.charge(Cost.zcdp(F(1, 10**4)))
+        assert not accountant.fits(cost)

@@ -288,3 +288,10 @@ def test_budgets_say_what_they_are():
     assert str(PureDP(1)) == "ε = 1 (pure DP)"
     assert str(ZCDP(0.5)) == "ρ = 0.5 (zCDP)"
     assert "δ = 1e-06" in str(ApproxDP(1, 1e-6))
+
+
+@pytest.mark.parametrize("exponent", range(2, 60, 4))
+def test_tiny_amounts_of_pure_dp_cost_their_half_square(exponent):
+    """ε·tanh(ε/2) = ε²/2 − ε⁴/24 + …, whichever way it is computed."""
+    epsilon = F(3, 10**exponent)
+    assert epsilon**2 / 2 - epsilon**4 / 24 <= rho_of_pure(epsilon) <= epsilon**2 / 2

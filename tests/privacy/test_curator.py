@@ -20,6 +20,8 @@ from discreet.privacy.calibration import amplified
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import SecureGateway
+from discreet.privacy.queries.edge_tests import CorrelationTest
+from discreet.privacy.queries.parities import PartnerResiduals
 from discreet.privacy.query import CellSums, LargestSum, Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.encode import encode
@@ -30,6 +32,7 @@ PAIR = Marginals(DOMAIN, [("smoke", "visits")])
 SINGLES = Marginals(DOMAIN, [("smoke",), ("visits",)])
 ROWS = {"smoke": ["yes"] * 30 + ["no"] * 70, "visits": [0, 1, 2, 2] * 25}
 EXACT = np.array([[8, 8, 14], [17, 17, 36]])
+BITS = Domain.of({"a": 2, "b": 2, "c": 2})
 QUIET = PureDP(4000)  # so much budget that there is no noise
 REJECT = 1e-6
 
@@ -607,6 +610,44 @@ def test_a_unit_column_does_not_matter_when_rows_are_protected():
     assert tuple(m.counts) == (20, 2)
     with pytest.raises(InputError, match="made with 'who'"):
         Curator(PEOPLE, PrivacyUnit("patient"), PureDP(1))
+
+
+def test_rows_of_one_person_have_coins_of_their_own_where_rows_are_protected():
+    """One row must move no other: with its person's coin, all rows of a person would come and go together."""
+    rows = 400
+    table = encode({"smoke": ["yes"] * rows, "visits": [1] * rows, "who": ["one"] * rows}, DOMAIN, unit="who")
+    count = Marginals(DOMAIN, [()])
+    blocks = Curator(table, budget=QUIET).partition(2)
+    assert all(120 < int(b.measure(count)[0].counts) < 280 for b in blocks)
+    assert 120 < int(Curator(table, budget=QUIET).subsample("0.5").measure(count)[0].counts) < 280
+    votes = Curator(table, budget=ApproxDP(4000, 0.5)).vote(lambda b: str(b.measure(count)[0].counts > 0), 2)
+    assert set(votes.counts) == {"True"}
+
+
+PAID = {
+    "groups": lambda c: c.select_each(PartnerResiduals(BITS, np.zeros((3, 3)))),
+    "large cells": lambda c: c.large_cells(["a", "b"]),
+    "stable": lambda c: c.release_if_stable(CorrelationTest(BITS, [("a", "b")], 0.25)),
+    "candidates": lambda c: c.vote(lambda b: "x", 3, candidates=["x", "y"]),
+    "open vote": lambda c: c.vote(lambda b: "x", 3),
+    "vote for each": lambda c: c.vote_for_each(lambda b: "10", 2, 3),
+    "vote and test": lambda c: c.vote_and_test(lambda b: "x", 3),
+}
+
+
+@pytest.mark.parametrize("what", PAID)
+def test_what_is_asked_at_once_is_paid(what):
+    """The budget is gone with one such answer, in the account and in the ledger, and nothing more is answered."""
+    budget = ApproxDP(1, 0.01)
+    with Ledger.in_memory(budget) as ledger:
+        curator = Curator(encode(np.ones((9, 3), dtype=int), BITS), budget=budget, ledger=ledger)
+        PAID[what](curator)
+        assert curator.spent is not None
+        assert ledger.spent == budget and ledger.remaining is None
+        assert len(curator.steps) == len(curator.bookings) == 1
+        assert curator.bookings[0].costs
+        with pytest.raises(BudgetError):
+            curator.measure(Marginals(BITS, [("a",)]), PureDP("0.1"))
 
 
 # -- large cells and votes -------------------------------------------------------------------------------------------

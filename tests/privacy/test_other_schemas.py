@@ -42,9 +42,11 @@ from discreet.privacy.queries.distances import Distances, TotalDistance, WorstTa
 from discreet.privacy.queries.edge_tests import CorrelationTest, DependenceTest, SpinTest, TripleSums
 from discreet.privacy.queries.gradients import LevelGradients, SpinGradients, SteepestVertex
 from discreet.privacy.queries.group_vertices import GroupedLevelGradients, SteepestGroup
+from discreet.privacy.queries.histograms import Histograms
 from discreet.privacy.queries.likelihood import LogLikelihood
 from discreet.privacy.queries.parities import ParityResiduals, ParitySums, PartnerResiduals
 from discreet.privacy.queries.polytope import CellScores, LinearLoss, LinearScores, Loss, Polytope, _CellSums
+from discreet.privacy.queries.predictions import RightPredictions
 from discreet.privacy.queries.residuals import SignedResiduals
 from discreet.privacy.queries.two_columns import FourSums
 from discreet.privacy.queries.value_gradients import LinearGradients, ValueGradients
@@ -58,6 +60,7 @@ from discreet.tables.sequences import steps_domain
 
 FOUR = Domain(tuple(Attribute.categorical(name, ["no", "yes"]) for name in "abcd"))
 WALKS = steps_domain(Attribute.categorical("place", ["hall", "desk"]), 3)
+GRID = Domain((Attribute.from_dict("x", {"bins": "private", "range": [0, 9], "integer": True}),))
 PAIR = Marginals(FOUR, [("a", "b")])
 FIELD = Field(FOUR, [("a", "b"), ("c",)], inference="exact")
 BALL = Polytope.l1_ball(2, 1.0)
@@ -89,6 +92,7 @@ def levels(kind: type[LevelGradients]) -> Any:
 
 
 CASES: dict[type, Callable[[], Any]] = {
+    Histograms: lambda: Histograms(GRID, ["x"]),
     Marginals: lambda: PAIR,
     CellSums: lambda: CellSums(FOUR, ["a"], np.ones((2, 1))),
     Distances: lambda: Distances(FOUR, [("a",), ("a", "b")], [np.zeros(2), np.ones((2, 2))]),
@@ -96,6 +100,7 @@ CASES: dict[type, Callable[[], Any]] = {
     TripleSums: lambda: TripleSums(FOUR),
     FourSums: lambda: FourSums(FOUR, [(0, 1)], [(2, 3)]),
     LogLikelihood: lambda: LogLikelihood(FOUR, [(("a", "b"), np.zeros((2, 2)))], 0.0),
+    RightPredictions: lambda: RightPredictions(FOUR, "b", [(("a", "b"), np.zeros((2, 2), dtype=np.int64))]),
     SpinGradients: spins,
     LevelGradients: lambda: levels(LevelGradients),
     GroupedLevelGradients: lambda: levels(GroupedLevelGradients),
@@ -152,6 +157,10 @@ def ask(curator: Curator, asked: Any) -> Any:
 
 def other_columns(own: Attribute) -> dict[str, Attribute]:
     """Columns of that name that are not the same; all have two levels or more."""
+    if own.sought is not None:
+        ends = {"shorter": [0, 8], "longer": [0, 10], "elsewhere": [1, 10], "one end": [-1, 9], "reals": [0, 9.5]}
+        others = {how: {"bins": "private", "range": e, "integer": how != "reals"} for how, e in ends.items()}
+        return {how: Attribute.from_dict(own.name, entry) for how, entry in others.items()}
     words = tuple(own.levels)
     another = "another" if isinstance(words[0], str) else 99
     return {
@@ -169,7 +178,7 @@ def with_another(domain: Domain, other: Attribute) -> Domain:
 
 
 def other_domains(asked: Any) -> Iterator[tuple[str, Domain]]:
-    domain = WALKS if isinstance(asked, ScaledSteps) else FOUR
+    domain = {ScaledSteps: WALKS, Histograms: GRID}.get(type(asked), FOUR)
     for used in asked.attributes:
         yield f"without {used.name}", Domain(tuple(a for a in domain.attributes if a.name != used.name))
         for how, other in other_columns(used).items():
@@ -200,7 +209,7 @@ def test_its_own_columns_are_answered(kind: type) -> None:
     """Also in another order, among others that it does not use, and where somebody peeked at one."""
     asked = CASES[kind]()
     used = {a.name for a in asked.attributes}
-    columns = [replace(a, peeked=frozenset({"levels"})) for a in FOUR.attributes if a.name in used]
+    columns = [replace(a, peeked=frozenset({"levels"})) for a in (*FOUR.attributes, *GRID.attributes) if a.name in used]
     domain = Domain((Attribute.categorical("more", 5), *reversed(columns)))
     table = MemoryTable(domain, [zeros(3).astype(np.uint8)] * len(domain))
     ask(Curator(table, PrivacyUnit(), BUDGET), asked)

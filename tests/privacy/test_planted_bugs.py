@@ -11,6 +11,7 @@ import pytest
 
 from discreet.audit import (
     Finding,
+    audit_choices,
     audit_freshness,
     audit_range,
     audit_replay,
@@ -96,6 +97,7 @@ def test_replay_catches_blocks_by_position() -> None:
 
 
 GATEWAYS: dict[str, tuple[Callable[[], Any], Callable[[Any], Finding]]] = {
+    "choices with half the noise": (planted.SelectsWithHalfTheNoise, audit_choices),
     "32-bit overflow": (planted.ThirtyTwoBits, audit_range),
     "reused noise in the gateway": (planted.SameNoiseAgain, audit_freshness),
     "Laplace scale 10 % off": (planted.ScaleTenPercentOff, lambda g: audit_shape(g, "laplace", 5.0)),

@@ -91,13 +91,20 @@ def test_strangers_are_refused(explorer):
         ("/beliefs", [1], "object"),
         ("/beliefs", b"{", "JSON"),
         ("/ask", {}, "query language"),
-        ("/ask", {"question": "P(lung"}, ""),
+        ("/ask", {"question": "P(lung"}, "^"),
+        ("/ask", {"question": "E(lung)"}, "is about numbers"),
         ("/map", {"given": {"lung": ["yes"]}}, "map columns"),
     ],
 )
 def test_bad_requests_get_words(explorer, path, body, said):
     status, found = call(explorer, "POST", path, body, **{"X-Token": explorer.token})
     assert status == 400 and said in found["problem"]
+
+
+def test_questions_of_every_kind_are_answered(explorer):
+    for question in ("P(lung | smoke != no)", "P(lung | smoke)", "P(dysp=yes | smoke in {yes}, known(xray))"):
+        status, found = call(explorer, "POST", "/ask", {"question": question}, **{"X-Token": explorer.token})
+        assert status == 200 and question.split(" |")[0] in found["text"]
 
 
 def test_unknown_paths(explorer):

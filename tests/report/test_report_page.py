@@ -13,7 +13,8 @@ from discreet.errors import DiscreetError
 from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.privacy.curator import ExactCurator
 from discreet.report import words
-from discreet.report.page import report_html, write_report
+from discreet.report.page import report_html
+from discreet.report.pages import write_report
 from discreet.report.spending import Portion, merged, portions
 
 CARD = "name: not stated\n"

@@ -1,13 +1,18 @@
 """Helpers of the tests of engines: the same rows in memory, in files and on Spark."""
 
 import itertools
+from dataclasses import replace
+from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.domain import Attribute, Domain
+from discreet.encoding import Hashed
 from discreet.privacy.queries.gradients import LevelGradients, SpinGradients
+from discreet.privacy.queries.histograms import Histograms
+from discreet.schema import parse_schema
 
 KEY = bytes(range(16))
 
@@ -65,3 +70,49 @@ def same_sums(left, right, domain):
     query = gradients(domain)
     sums = all(np.array_equal(a, b) for a, b in zip(left.stream(query), right.stream(query), strict=True))
     return counts and sums and all_cells(left) == all_cells(right)
+
+
+# -- columns that are still to be found --------------------------------------------------------------------------------
+
+TO_BE_FOUND = parse_schema("""
+missing_values = ["?", "<NULL>"]
+[columns.age]
+bins = "private"
+range = [0, 120]
+integer = true
+missing = "unknown"
+[columns.pay]
+bins = "private"
+range = "private"
+[columns.job]
+levels = "discover"
+strip = true
+ignore_case = true
+[columns.seen]
+dates = {from = 2020-01-01, to = 2021-12-31, by = "month"}
+missing = "never"
+""")
+
+
+def rows_to_be_found(n):
+    rng = np.random.default_rng(3)
+    day = [None if i % 9 == 0 else date(2019, 6, 1) + timedelta(int(d)) for i, d in enumerate(rng.integers(0, 1000, n))]
+    return {
+        "age": [None if i % 50 == 0 else int(a) for i, a in enumerate(rng.integers(15, 125, n))],
+        "pay": np.round(rng.lognormal(7, 1.5, n), 2).tolist(),
+        "job": rng.choice(["cook", " Cook", "nurse", "<NULL>", "only one", "?"], n).tolist(),
+        "seen": day,
+        "who": [f"p{i // 2}" for i in range(n)],
+    }
+
+
+def facts_to_be_found(table):
+    """Everything that is counted, on rows that are clipped with a fixed key; and the rows under what was found."""
+    job = TO_BE_FOUND["job"]
+    sums = [part.tolist() for part in table.clip(1, KEY).sum(Histograms(TO_BE_FOUND, ["age", "pay"]))]
+    hashed = Hashed.of(job, KEY)
+    texts = table.under(Domain((hashed,))).clip(1, KEY).count_sparse(("job",))
+    spelled = table.texts(hashed, {hashed.number(text) for text in ("cook", "nurse", "only one", "nobody")})
+    found = Domain((replace(job, levels=("cook", "nurse"), sought=None), TO_BE_FOUND["seen"]))
+    counts = [part.tolist() for part in table.under(found).count([("job",), ("seen",)])]
+    return str((sums, sorted(texts.items()), sorted(spelled.items()), counts))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from discreet.domain import Domain
+from discreet.tables import blocks as table_blocks
 from discreet.tables import coins
 from discreet.tables.encode import encode
 
@@ -253,3 +254,21 @@ def test_different_keys_make_independent_blocks():
         where.append(np.array([tuple(p) in first for p in table._persons.identity.tolist()]))
     agree = int((where[0] == where[1]).sum())
     assert stats.binomtest(agree, n, 0.5).pvalue > REJECT
+
+
+def test_rows_of_more_than_64_bits_are_told_apart():
+    """Any two that differ in one column have words that differ, and coins of their own."""
+    columns = 150
+    rows = np.vstack([np.zeros((1, columns)), np.eye(columns)]).astype(np.uint8)
+    words = coins.words_of(list(rows.T), [2] * columns)
+    assert len(set(zip(*(w.tolist() for w in words), strict=True))) == columns + 1
+
+
+def test_equal_rows_are_numbered_through_all_blocks(monkeypatch):
+    """A table that comes in blocks has the coins of one that comes at once."""
+    monkeypatch.setattr(table_blocks, "_WAITING", 4)
+    domain = Domain.of({"a": 2})
+    pieces = [table_blocks.Block({"a": np.zeros(5, dtype=np.uint8)}, None, 5) for _ in range(6)]
+    key = secrets.token_bytes(16)
+    coins_seen = np.concatenate([c for _, c in table_blocks.coins_of(pieces, domain, key)])
+    assert len(set(coins_seen.tolist())) == 30

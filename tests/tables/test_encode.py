@@ -2,8 +2,10 @@
 
 import datetime
 import decimal
+import itertools
 import math
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from discreet.domain import Attribute, Domain
 from discreet.encoding import encode_column
 from discreet.errors import InputError, SchemaError
+from discreet.schema import parse_schema
 from discreet.tables.encode import encode
 
 TEXT = Attribute.categorical("text", ["red", "grün", "7"], missing="NA", other="else")
@@ -377,3 +380,28 @@ def test_rows_without_a_person_are_left_out():
 def test_the_unit_column_may_be_in_the_domain_too():
     table = encode({"text": ["red", "red", "7"]}, Domain((TEXT,)), unit="text")
     assert table._persons.of_row.tolist() == [0, 0, 1]
+
+
+def beyond_the_calendar(frame, seconds, zone):
+    """A column of times of which some are beyond what Python, or the frame itself, can hold."""
+    if frame == "pandas":
+        times = pd.Series(np.array(seconds).astype("M8[s]"))
+        return times if zone is None else times.dt.tz_localize("UTC").dt.tz_convert(zone)
+    return pl.Series([1000 * s for s in seconds]).cast(pl.Datetime("ms", zone))
+
+
+@pytest.mark.parametrize("frame", ["pandas", "polars"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("kind", ['dates = {by = "hour of day"}', "edges = [0, 1]", 'levels = ["a"]'])
+def test_times_beyond_the_calendar_neither_fail_nor_change_how_others_are_read(frame, zone, kind):
+    attribute = parse_schema(f'[columns.c]\n{kind}\nmissing = "none"\nother = "other"\n')["c"]
+    seconds = [0, 1557061200, 864 * 10**9, -(10**15), 2**62 // 1000]
+
+    def codes(chosen):
+        column = beyond_the_calendar(frame, chosen, zone)
+        return encode_column(nw.from_native(column, series_only=True), attribute).tolist()
+
+    alone = [codes([s])[0] for s in seconds]
+    assert codes(seconds) == alone
+    for i, j in itertools.permutations(range(len(seconds)), 2):
+        assert codes([seconds[i], seconds[j]]) == [alone[i], alone[j]]

@@ -16,7 +16,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engines import KEY, all_cells, mixed_domain, mixed_rows, same_sums, write_parquet
+from engines import (
+    KEY,
+    TO_BE_FOUND,
+    all_cells,
+    facts_to_be_found,
+    mixed_domain,
+    mixed_rows,
+    rows_to_be_found,
+    same_sums,
+    write_parquet,
+)
 
 from discreet import Curator, Marginals, PrivacyUnit, PureDP, encode, open_table
 from discreet.audit import audit_replay, failures
@@ -59,6 +69,14 @@ def test_sums_are_those_of_memory_to_the_last_unit(mixed):
     table, reference, _ = mixed
     assert same_sums(table, reference, mixed_domain())
     assert "1500" not in repr(table)
+
+
+def test_columns_that_are_to_be_found_are_counted_as_in_memory(spark):
+    rows = rows_to_be_found(400)
+    frame = spark.createDataFrame(list(zip(*rows.values(), strict=True)), list(rows)).repartition(2)
+    table = open_table(frame, TO_BE_FOUND, unit="who")
+    assert facts_to_be_found(table) == facts_to_be_found(encode(rows, TO_BE_FOUND, unit="who"))
+    table.close()
 
 
 def test_every_choice_is_that_of_memory(mixed):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations_with_replacement, product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,10 +104,11 @@ class ExploringGateway:
     def release_large(self, call: NoiseCall, histogram: Mapping[str, int]) -> dict[str, int]:
         """Branches on shown or silent for each key; the released number is clamped like any other."""
         assert call.threshold is not None
-        laplace = NoiseCall("laplace", call.scale, call.sensitivity)
+        kind: Literal["gaussian", "laplace"] = "gaussian" if call.kind == "gaussian-threshold" else "laplace"
+        noise = NoiseCall(kind, call.scale, call.sensitivity)
         released = {}
         for key in sorted(histogram):
-            noisy = self._branch(noise_law(laplace, histogram[key], self.window)) + self.window[0]
+            noisy = self._branch(noise_law(noise, histogram[key], self.window)) + self.window[0]
             if noisy > call.threshold:
                 released[key] = noisy
         return released

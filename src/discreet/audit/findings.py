@@ -44,6 +44,11 @@ def canonical(value: Any) -> Any:
 def _canonical(value: Any, above: tuple[int, ...]) -> Any:
     if type(value) in _PLAIN or isinstance(value, int | float | complex | str | bytes | Fraction):
         return (type(value).__name__, repr(value))
+    if type(value) in (list, tuple, dict) and id(value) not in above:  # by far the most, without the questions below
+        inside = (*above, id(value))
+        if isinstance(value, dict):
+            return ("dict", tuple((_canonical(k, inside), _canonical(v, inside)) for k, v in value.items()), ())
+        return (type(value).__name__, tuple([_canonical(v, inside) for v in value]), ())
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
         return (

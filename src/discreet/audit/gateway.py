@@ -7,7 +7,7 @@ from scipy.special import chdtrc
 
 from ..privacy.mechanisms import Gateway, NoiseCall
 from ..privacy.unit import Sensitivity
-from .exact import noise_law
+from .exact import noise_law, selection_law
 from .findings import Finding
 
 _UNIT = Sensitivity(1, 1, 1, 1)
@@ -56,3 +56,18 @@ def audit_shape(
         statistic += (rest[0] - rest[1]) ** 2 / rest[1]
     p_value = float(chdtrc(max(int(large.sum()) - 1 + (rest[1] >= 1), 1), statistic))
     return Finding(name, p_value > 1e-6, f"p = {p_value:.3g} on {draws} draws")
+
+
+def audit_choices(gateway: Gateway, *, draws: int = 4_000) -> Finding:
+    """χ² of choices among three candidates, and between the two signs of one, against their exact laws."""
+    name = "laws of choices"
+    for kind in ("permute-and-flip", "exponential", "noisy-max"):
+        for scores in ((4, 2, 0), (1, -1)):
+            call = NoiseCall(kind, 2.0, _UNIT)
+            chosen = [gateway.select(call, np.array(scores, dtype=np.int64)) for _ in range(draws)]
+            expected = selection_law(call, scores) * draws
+            seen = np.bincount(chosen, minlength=len(scores))
+            p_value = float(chdtrc(len(scores) - 1, ((seen - expected) ** 2 / expected).sum()))
+            if p_value < 1e-6:
+                return Finding(name, False, f"{kind} among {len(scores)}: p = {p_value:.3g} on {draws} draws")
+    return Finding(name, True)

@@ -12,11 +12,13 @@ import typer
 from .._version import __version__
 from ..progress import remarking
 from . import (
+    attack,
     audit,
     bench,
     bounds,
     certify,
     demo,
+    evaluate,
     fit,
     ledger,
     measure,
@@ -28,36 +30,38 @@ from . import (
     structure,
     verify,
 )
-from .command import Command, Group
+from .command import Commands
 from .console import fall_silent, note, open_streams
 from .failures import HELP, Exit, explain
 
-app = typer.Typer(
-    cls=Group,
-    name="discreet",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,  # a traceback may show private values
-    epilog=HELP,
+app = Commands(name="discreet", pretty_exceptions_enable=False, epilog=HELP)  # a traceback may show private values
+COMMANDS: tuple[tuple[str, Any], ...] = (
+    ("schema", schema.app),
+    ("plan", fit.plan),
+    ("fit", fit.fit),
+    ("structure", structure.structure),
+    ("measure", measure.measure),
+    ("certify", certify.certify),
+    ("evaluate", evaluate.evaluate),
+    ("show", show.show),
+    ("verify", verify.verify),
+    ("query", query.query),
+    ("map", query.most_probable),
+    ("sample", sample.sample),
+    ("report", report.report),
+    ("explore", report.explore),
+    ("bounds", bounds.bounds),
+    ("ledger", ledger.app),
+    ("audit", audit.audit),
+    ("attack", attack.attack),
+    ("bench", bench.bench),
+    ("demo", demo.demo),
 )
-app.add_typer(schema.app, name="schema")
-app.command("plan", cls=Command)(fit.plan)
-app.command("fit", cls=Command)(fit.fit)
-app.command("structure", cls=Command)(structure.structure)
-app.command("measure", cls=Command)(measure.measure)
-app.command("certify", cls=Command)(certify.certify)
-app.command("show", cls=Command)(show.show)
-app.command("verify", cls=Command)(verify.verify)
-app.command("query", cls=Command)(query.query)
-app.command("map", cls=Command)(query.most_probable)
-app.command("sample", cls=Command)(sample.sample)
-app.command("report", cls=Command)(report.report)
-app.command("explore", cls=Command)(report.explore)
-app.command("bounds", cls=Command)(bounds.bounds)
-app.add_typer(ledger.app, name="ledger")
-app.command("audit", cls=Command)(audit.audit)
-app.command("bench", cls=Command)(bench.bench)
-app.command("demo", cls=Command)(demo.demo)
+for name, what in COMMANDS:
+    if isinstance(what, typer.Typer):
+        app.add_typer(what, name=name)
+    else:
+        app.add(what, name)
 
 
 def _print_version(wanted: bool) -> None:

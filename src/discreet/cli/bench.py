@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import FileFormatError, counted, did_you_mean
-from . import options
+from . import places
 from .console import note, progress, say, say_json, say_table
 from .failures import Exit, WrongUse
 
@@ -48,7 +48,7 @@ def bench(
     if data is not None and not data.is_dir():
         raise FileFormatError(f"--data {data} is not a folder")
     if json_file is not None and str(json_file) != "-":
-        options.writable(json_file, force=True)
+        places.writable(json_file, force=True)
     if str(folder.parent) not in sys.path:
         sys.path.insert(0, str(folder.parent))
     harness: Any = importlib.import_module("benchmarks.harness")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -18,9 +19,8 @@ def bounds(
     edge_weight: Annotated[
         float | None, typer.Option("--edge-weight", metavar="η", help="The least weight of an edge to be found.")
     ] = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
+    *,
+    money: options.Money,
     n: Annotated[
         int | None,
         typer.Option("--n", metavar="N", help="How many records there are, if that is public: is it enough?"),
@@ -53,7 +53,7 @@ def bounds(
     if p is None or edge_weight is None:
         missing = "--p (how many columns)" if p is None else "--edge-weight (the least weight of an edge)"
         raise WrongUse(f"{missing} is missing, as in: discreet bounds --p 64 --edge-weight 0.35 --epsilon 1")
-    numbers = _budget(epsilon, delta, rho)
+    numbers = _budget(money)
     try:
         advice = advise(p, edge_weight=edge_weight, width=width, k=k, t=t, alpha=alpha, n=n, **numbers)
     except InputError as error:
@@ -77,15 +77,15 @@ def _in_options(message: str) -> str:
     return re.sub(r"\b(\w+)=(?=\S)", lambda m: f"--{m[1].replace('_', '-')} ", message)
 
 
-def _budget(epsilon: str | None, delta: str | None, rho: str | None) -> dict[str, float | None]:
+def _budget(money: options.Money) -> dict[str, float | None]:
     """The budget as numbers, checked as everywhere else; here ε and ρ may both be given, for a row each."""
     from ..privacy.budget import ZCDP
 
-    if epsilon is None and delta is not None:
-        raise WrongUse(f"--delta {delta} goes with --epsilon; give both, or --rho")
-    checked = options.budget_from(epsilon, delta, None if epsilon is not None else rho)
+    if money.epsilon is None and money.delta is not None:
+        raise WrongUse(f"--delta {money.delta} goes with --epsilon; give both, or --rho")
+    checked = (money if money.epsilon is None else replace(money, rho=None)).budget()
     try:
-        extra = None if rho is None else float(ZCDP(rho).rho)
+        extra = None if money.rho is None else float(ZCDP(money.rho).rho)
     except BudgetError as error:
         raise WrongUse(str(error)) from None
     given = {"epsilon": getattr(checked, "epsilon", None), "delta": getattr(checked, "delta", None)}

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError
-from . import options, rows
+from . import options
 from .console import say, say_json
 from .failures import WrongUse
 from .spending import Order, Work, spend
 
 if TYPE_CHECKING:
     from ..domain import Clique, Domain
-    from ..io.archive import Sign
     from ..learn.procedure import Procedure
     from ..measurement import Measurements
     from ..privacy.unit import PrivacyUnit
     from ..release import Release
 
 
+@dataclass(frozen=True)
+class Spending(options.Spending):
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.zip", help="The certified release; default: MODEL-certified.zip."),
+    ] = None
+    purpose: options.Purpose = "certify"
+
+
 def certify(
     model: Annotated[Path, typer.Argument(metavar="MODEL.zip", help="A released model, as `discreet fit` writes it.")],
     data: options.Data,
     schema: options.OptionalSchema = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
-    relation: options.OptionalRelation = None,
-    unit_column: options.UnitColumn = None,
-    max_rows: options.MaxRows = None,
+    *,
+    money: options.Money,
+    protected: options.Protection,
     cliques: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,20 +46,13 @@ def certify(
             help="The tables to compare, inline or a file; default: all pairs of columns.",
         ),
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="COLUMN", help="Also pay for how often the model predicts this column right."),
+    ] = None,
     public_size: options.PublicSize = None,
     engine: options.EngineName = None,
-    delimiter: options.Delimiter = None,
-    row_is_line: options.RowIsLine = None,
-    ledger: options.LedgerFile = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE.zip", help="The certified release; default: MODEL-certified.zip."),
-    ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Show the plan and stop. The data are not opened.")] = False,
-    purpose: Annotated[str, typer.Option(metavar="WORD", help="A word for the ledger. It is public.")] = "certify",
-    checkpoint: options.Checkpoint = None,
-    force: options.Force = False,
-    as_json: options.Json = False,
+    said: Spending,
 ) -> None:
     """Pay for a certificate of fit: how far a released model is from the records, pair by pair and on average.
 
@@ -72,56 +70,43 @@ def certify(
           --epsilon 0.1 --delta 1e-6 --ledger ledger.db
       discreet certify model.zip patients.csv --epsilon 0.1 \\
           --cliques "smoke,lung; smoke,bronc,dysp" -o certified.zip
+      discreet certify model.zip patients.csv --epsilon 0.1 --target lung
     """
     from ..learn.certifying import certify_later
     from ..learn.checks import checked_public_size
     from ..release import Release
 
     options.check_engine(engine)
-    budget = options.budget_from(epsilon, delta, rho)
+    budget = money.budget()
     release = Release.load(model)
     _ = release.card  # what is no release is refused
     domain = release.model.domain
     _check_schema(schema, domain)
-    unit = _unit(release, relation, unit_column, max_rows)
+    unit = _unit(release, protected)
     wanted = _cliques(cliques, domain)
-    procedure = certify_later(release.model, unit, budget, wanted, checked_public_size(public_size))
-    path = output or model.with_name(f"{model.stem}-certified.zip")
+    procedure = certify_later(release.model, unit, budget, wanted, checked_public_size(public_size), target)
+    path = said.output or model.with_name(f"{model.stem}-certified.zip")
     if path.suffix.lower() != ".zip":
         raise WrongUse(f"a release is a .zip file, got {path}")
 
     def announce() -> None:
-        if not as_json:
+        if not said.as_json:
             say(f"Plan: a certificate of fit for {model}. No row has been read.")
             for line in str(procedure).splitlines():
                 say(line)
-        elif plan:
+        elif said.plan:
             say_json({"plan": procedure.to_dict()})
 
     def make(released: Measurements) -> Release:
         return release.certified(released)
 
-    def save(certified: Release, place: Path, sign: Sign | None) -> None:
-        certified.save(place, sign=sign)
-
     def tell(certified: Release) -> None:
-        _tell(certified, procedure, path, as_json=as_json)
+        _tell(certified, procedure, path, as_json=said.as_json)
 
-    order = Order(
-        procedure,
-        data,
-        rows.Text(delimiter, row_is_line),
-        engine,
-        public_size,
-        ledger,
-        purpose,
-        path,
-        force=force,
-        only_plan=plan,
-        checkpoint=checkpoint,
-        inputs=(schema,),  # the model may be replaced by itself with its certificate
-    )
-    spend(order, announce, Work(make, save, tell, path.name))
+    read = (schema,)  # the model may be replaced by itself with its certificate
+    said = replace(said, output=path)
+    order = Order(procedure=procedure, data=data, engine=engine, public_size=public_size, inputs=read, **vars(said))
+    spend(order, announce, Work(make, tell, path.name))
 
 
 def _tell(certified: Release, procedure: Procedure, path: Path, *, as_json: bool) -> None:
@@ -140,20 +125,26 @@ def _tell(certified: Release, procedure: Procedure, path: Path, *, as_json: bool
 def _check_schema(schema: Path | None, domain: Domain) -> None:
     from ..schema import load_schema
 
-    if schema is not None and load_schema(schema).fingerprint != domain.fingerprint:
+    if schema is None:
+        return
+    said = load_schema(schema)
+    # Of columns that were found privately the schema knew no more than that they are there.
+    found = {a.name: domain[a.name] for a in said.sought if a.name in domain}
+    as_found = replace(said, attributes=tuple(found.get(a.name, a) for a in said.attributes))
+    if as_found.fingerprint != domain.fingerprint:
         raise InputError(
             f"the columns or levels in {schema} are not those of the model, which can only be compared with records of "
             "its own schema; leave --schema out, or give the one that it was learned with"
         )
 
 
-def _unit(release: Release, relation: str | None, column: str | None, max_rows: int | None) -> PrivacyUnit:
+def _unit(release: Release, said: options.Protection) -> PrivacyUnit:
     from ..privacy.unit import PrivacyUnit
 
     known = PrivacyUnit.from_dict(dict(release.card["unit"]))
-    if column is None and max_rows is None:
-        return known if relation is None else replace(known, relation=options.unit_from(relation, None, None).relation)
-    return options.unit_from(relation or known.relation, column, max_rows)
+    if said.unit_column is None and said.max_rows is None:
+        return known if said.relation is None else replace(known, relation=said.unit().relation)
+    return replace(said, relation=said.relation or known.relation).unit()
 
 
 def _cliques(said: list[str] | None, domain: Domain) -> tuple[Clique, ...]:

@@ -12,56 +12,27 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DiscreetError, FileFormatError, did_you_mean
 from . import options
 from .failures import WrongUse
-from .rows import Text
 
 if TYPE_CHECKING:
     from ..domain import Domain
-    from ..privacy.budget import Budget
-    from ..privacy.unit import PrivacyUnit
     from ..spec import Spec
 
 
 @dataclass(frozen=True)
-class Choices:
+class Choices(options.Text, options.Wanted):
     """What was said, None where nothing was. Every field is a key of the run file, and an option of ``fit``."""
 
-    data: str | None = None
-    schema: str | None = None
-    epsilon: str | None = None
-    delta: str | None = None
-    rho: str | None = None
-    relation: str | None = None
-    unit_column: str | None = None
-    max_rows: int | None = None
-    family: str | None = None
-    method: str | None = None
     graph: Any = None
     cliques: Any = None
     workload: Any = None
-    target: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    public_size: int | None = None
-    approximate_size: int | None = None
-    certify: float | None = None
-    engine: str | None = None
-    delimiter: str | None = None
-    row_is_line: bool | None = None
-    ledger: str | None = None
-    output: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)  # type: ignore[assignment]  # read from the line's texts
+    ledger: Path | None = None
+    output: Path | None = None
     purpose: str | None = None
     weight: str | None = None
     card: Mapping[str, Any] = field(default_factory=dict)
 
     # -- the public objects that these words stand for ----------------------------------------------------------------
-
-    def budget(self) -> Budget:
-        return options.budget_from(self.epsilon, self.delta, self.rho)
-
-    def text(self) -> Text:
-        return Text(self.delimiter, self.row_is_line)
-
-    def unit(self) -> PrivacyUnit:
-        return options.unit_from(self.relation or "add-remove", self.unit_column, self.max_rows)
 
     def domain(self) -> Domain:
         from ..schema import load_schema
@@ -75,28 +46,16 @@ class Choices:
 
     def spec(self, domain: Domain, public_size: int | None) -> Spec:
         """What to learn: as told, and otherwise chosen by public quantities."""
-        from ..spec import resolve
+        from ..spec import resolve, said_by
 
-        return resolve(
-            domain,
-            family=self.family,
-            method=self.method,
-            graph=self.graph,
-            cliques=self.cliques,
-            workload=self.workload,
-            target=self.target,
-            options=self.options,
-            public_size=public_size,
-            approximate_size=self.approximate_size,
-            certify=self.certify,
-        ).for_a_model()
+        return resolve(domain, **{**said_by(self), "public_size": public_size}).for_a_model()
 
     def files(self) -> tuple[Path, ...]:
         """The files of public things that are read."""
         from ..learn.graph_files import is_file
 
         said = (self.schema, self.graph, self.cliques)
-        return tuple(Path(text) for text in said if isinstance(text, str) and is_file(Path(text)))
+        return tuple(Path(text) for text in said if isinstance(text, str | Path) and is_file(Path(text)))
 
     def echo(self) -> dict[str, Any]:
         """What goes into the release: all that was said, but for the places of files, which are nobody's business."""
@@ -118,7 +77,9 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "max_rows": ((int,), "a whole number"),
     "row_is_line": ((bool,), "true or false"),
     "card": ((dict,), "a table, [card]"),
-    **dict.fromkeys((*_LEARN, "certify"), ((object,), "")),  # what is wrong with these, `resolve` says for everybody
+    **dict.fromkeys(
+        (*_LEARN, "certify", "discover"), ((object,), "")
+    ),  # what is wrong with these, `resolve` says for everybody
 }
 
 
@@ -152,11 +113,17 @@ def read_run_file(path: Path) -> dict[str, Any]:
             found[name] = str(found[name])
     for name in ("data", "schema", "ledger", "output"):
         if name in found:
-            found[name] = str(path.parent / found[name])
+            found[name] = path.parent / found[name]
     for name in ("graph", "cliques", "workload"):
         if isinstance(found.get(name), str) and is_file(path.parent / found[name]):
             found[name] = str(path.parent / found[name])
     return found
+
+
+def line_of(wanted: options.Wanted, **beside: Any) -> dict[str, Any]:
+    """What was said on the line, in the words of a run file."""
+    said = {"options": options_from(list(wanted.options or ())), "cliques": wanted.cliques or None}
+    return {**vars(wanted), **said, **beside}
 
 
 def merged(run_file: Path | None, line: Mapping[str, Any]) -> Choices:

@@ -3,48 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import counted
 from . import options, rows
-from .choices import Choices, merged, options_from
+from .choices import line_of, merged
 from .console import note, progress, say, say_json
 from .failures import WrongUse
 from .methods import say_methods
-from .prepared import Prepared, prepare, show_plan
+from .prepared import Prepared, prepare, show_plan, show_sweep
 from .spending import Order, Work, remark_before, spend
 
 if TYPE_CHECKING:
-    from ..io.archive import Sign
     from ..measurement import Measurements
     from ..release import Release
 
 
 def plan(
-    data: options.OptionalData = None,
-    schema: options.OptionalSchema = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
-    relation: options.OptionalRelation = None,
-    unit_column: options.UnitColumn = None,
-    max_rows: options.MaxRows = None,
-    family: options.Family = None,
-    method: options.Method = None,
-    graph: options.Graph = None,
-    cliques: options.Cliques = None,
-    workload: options.Workload = None,
-    target: options.Target = None,
-    option: options.MethodOption = None,
-    public_size: options.PublicSize = None,
-    approximate_size: options.ApproximateSize = None,
-    certify: options.Certify = None,
-    engine: options.EngineName = None,
+    wanted: options.Wanted,
     run: options.RunFile = None,
     weight: options.Weight = None,
     methods: Annotated[bool, typer.Option("--methods", help="List the methods and their options, and stop.")] = False,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep",
+            metavar="epsilon=0.1:10",
+            help="What more would buy: expected error at several totals of ε (or rho=…), and with records=1e3:1e6 at "
+            "several numbers of records.",
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """What a fit would spend on what, its expected error, memory and time. No row is read.
@@ -58,45 +48,30 @@ def plan(
       discreet plan --schema schema.toml --epsilon 1
       discreet plan --schema schema.toml --epsilon 1 --graph graph.bif \\
           --approximate-size 10000
+      discreet plan --schema schema.toml --epsilon 1 --delta 1e-6 \\
+          --sweep epsilon=0.1:10
       discreet plan --methods
     """
     if methods:
         say_methods(as_json=as_json)
         return
-    line = _line(locals())
-    prepared = prepare(merged(run, line))
+    prepared = prepare(merged(run, line_of(wanted, weight=weight)))
+    if sweep:
+        show_sweep(prepared, sweep, as_json=as_json)
+        return
     show_plan(prepared, as_json=as_json)
     remark_before(prepared.procedure.budget, prepared.domain.peeked)
 
 
 def fit(
-    data: options.OptionalData = None,
-    schema: options.OptionalSchema = None,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
-    relation: options.OptionalRelation = None,
-    unit_column: options.UnitColumn = None,
-    max_rows: options.MaxRows = None,
-    family: options.Family = None,
-    method: options.Method = None,
-    graph: options.Graph = None,
-    cliques: options.Cliques = None,
-    workload: options.Workload = None,
-    target: options.Target = None,
-    option: options.MethodOption = None,
-    public_size: options.PublicSize = None,
-    approximate_size: options.ApproximateSize = None,
-    certify: options.Certify = None,
-    engine: options.EngineName = None,
-    delimiter: options.Delimiter = None,
-    row_is_line: options.RowIsLine = None,
+    wanted: options.Wanted,
+    text: options.Text,
     ledger: options.LedgerFile = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.zip", help="The release; default: model.zip.")
     ] = None,
     run: options.RunFile = None,
-    purpose: Annotated[str | None, typer.Option(metavar="WORD", help="A word for the ledger. It is public.")] = None,
+    purpose: options.Purpose = None,
     card: Annotated[
         Path | None, typer.Option("--card", metavar="FILE.yaml", help="Also write the release card beside it.")
     ] = None,
@@ -131,7 +106,7 @@ def fit(
           --cliques "ward,age; ward,outcome"
       discreet fit --run monthly.toml -o march.zip
     """
-    line = _line(locals())
+    line = line_of(wanted, **vars(text), ledger=ledger, output=output, purpose=purpose, weight=weight)
     choices = merged(run, line)
     prepared = prepare(choices)
     if choices.data is None:
@@ -141,20 +116,21 @@ def fit(
             raise WrongUse("--research-seed and --checkpoint: seeded noise can be drawn again; leave one of them out")
         _research(prepared, research_seed, as_json=as_json)
         return
-    path = Path(choices.output or "model.zip")
+    path = choices.output or Path("model.zip")
     if path.suffix.lower() != ".zip":
         raise WrongUse(f"a release is a .zip file, got {path}; `discreet sample` and `discreet show` write other kinds")
     order = Order(
-        prepared.procedure,
-        Path(choices.data),
-        choices.text(),
-        choices.engine,
-        prepared.public_size,
-        None if choices.ledger is None else Path(choices.ledger),
-        choices.purpose or "fit",
-        path,
-        card,
-        force,
+        procedure=prepared.procedure,
+        data=choices.data,
+        delimiter=choices.delimiter,
+        row_is_line=choices.row_is_line,
+        engine=choices.engine,
+        public_size=prepared.public_size,
+        ledger=choices.ledger,
+        purpose=choices.purpose or "fit",
+        output=path,
+        card=card,
+        force=force,
         checkpoint=checkpoint,
         inputs=(*choices.files(), run),
     )
@@ -171,9 +147,6 @@ def fit(
             note(f"Remark: {learned.remark}")
         return Release.of(learned, choices.echo(), choices.card)
 
-    def save(release: Release, place: Path, sign: Sign | None) -> None:
-        release.save(place, sign=sign)
-
     def save_card(release: Release, place: Path) -> None:
         from ..io.atomic import write_atomically
         from ..report.card import card_yaml
@@ -183,16 +156,7 @@ def fit(
     def tell(release: Release) -> None:
         _say_release(release, prepared, path, as_json=as_json)
 
-    spend(order, announce, Work(make, save, tell, "model.zip", save_card))
-
-
-def _line(words: dict[str, Any]) -> dict[str, Any]:
-    """What was said on the line, in the words of a run file."""
-    known = Choices.__dataclass_fields__
-    line = {key: value for key, value in words.items() if key in known and key != "card"}
-    line["options"] = options_from(list(words.get("option") or ()))
-    line["cliques"] = words.get("cliques") or None
-    return {key: str(value) if isinstance(value, Path) else value for key, value in line.items()}
+    spend(order, announce, Work(make, tell, "model.zip", save_card))
 
 
 def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: bool) -> None:
@@ -239,10 +203,10 @@ def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
                 f"release to save and nothing to charge. Leave --{name} out, or the seed"
             )
     engine = choices.engine or "auto"
-    where = Path(choices.data or "")
-    rows.check_rows(where, choices.text(), prepared.domain, choices.unit_column, engine)
+    where = choices.data or Path()
+    rows.check_rows(where, choices, prepared.domain, choices.unit_column, engine)
     with progress():
-        table = rows.open_rows(where, choices.text(), prepared.domain, choices.unit_column, engine)
+        table = rows.open_rows(where, choices, prepared.domain, choices.unit_column, engine)
         asked = prepared.procedure
         curator = ResearchCurator(table, asked.unit, asked.budget, seed=seed, public_size=prepared.public_size)
         model = prepared.spec.conclude(asked.run(curator), prepared.domain, prepared.totals).model

@@ -10,14 +10,11 @@ import typer
 
 from ..errors import LedgerError
 from . import options
-from .command import Command, Group
+from .command import Commands
 from .console import note, say, say_json, say_table
 from .failures import Exit
 
-app = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
+app = Commands(
     help="The ledger: what was spent on a body of data, durable, in one file.",
 )
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
@@ -27,14 +24,8 @@ Head = Annotated[
 ]
 
 
-@app.command(cls=Command)
-def create(
-    ledger: LedgerFile,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
-    as_json: options.Json = False,
-) -> None:
+@app.add
+def create(ledger: LedgerFile, money: options.Money, as_json: options.Json = False) -> None:
     """Make a ledger with a total that all releases together may spend.
 
     The total cannot be changed afterwards. One in zCDP (--rho) composes many
@@ -50,7 +41,7 @@ def create(
     from ..privacy.ledger import Ledger
     from ..privacy.ledger_entries import key_path
 
-    total = options.budget_from(epsilon, delta, rho)
+    total = money.budget()
     if ledger.exists():
         raise LedgerError(
             f"{ledger} exists already and is never overwritten; `discreet ledger show {ledger}` says what is in it"
@@ -65,7 +56,7 @@ def create(
         note(f"Remark: {weak}")
 
 
-@app.command(cls=Command)
+@app.add
 def show(ledger: LedgerFile, head: Head = None, as_json: options.Json = False) -> None:
     """What was spent, on what, and what is left.
 
@@ -105,7 +96,7 @@ def show(ledger: LedgerFile, head: Head = None, as_json: options.Json = False) -
         say_table(["release", "time (UTC)", "purpose", "spent", "what was asked"], lines, right=["release"])
 
 
-@app.command(cls=Command)
+@app.add
 def verify(
     ledger: LedgerFile,
     head: Head = None,
@@ -151,7 +142,7 @@ def verify(
         raise typer.Exit(found)
 
 
-@app.command(cls=Command)
+@app.add
 def key(ledger: LedgerFile, as_json: options.Json = False) -> None:
     """The public key of a ledger; one that has none gets one, and is signed from then on.
 
@@ -171,7 +162,7 @@ def key(ledger: LedgerFile, as_json: options.Json = False) -> None:
         say(public)
 
 
-@app.command(cls=Command)
+@app.add
 def head(ledger: LedgerFile, as_json: options.Json = False) -> None:
     """The head of a ledger: how many entries it has, their hash, and its signature.
 

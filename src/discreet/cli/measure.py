@@ -2,52 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from . import options, rows
+from . import options
 from .console import say, say_json
 from .spending import Order, Work, spend
 
 if TYPE_CHECKING:
-    from ..io.archive import Sign
     from ..learn.procedure import Procedure
     from ..measurement import Measurements
+
+
+@dataclass(frozen=True)
+class Spending(options.Spending):
+    purpose: options.Purpose = "measure"
 
 
 def measure(
     data: options.Data,
     schema: options.SchemaFile,
     table: options.Tables,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
-    relation: options.Relation = "add-remove",
-    unit_column: options.UnitColumn = None,
-    max_rows: options.MaxRows = None,
-    ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the spend is written down; see `discreet ledger create`.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the release, a file to publish.")
-    ] = None,
+    *,
+    money: options.Money,
+    protected: options.Unit,
     weights: Annotated[
         str | None, typer.Option(metavar="2,1", help="How the budget is divided over the tables; default: equally.")
     ] = None,
     noise: Annotated[
         str, typer.Option(metavar="auto|laplace|gaussian", help="The kind of noise; auto takes the smaller error.")
     ] = "auto",
-    plan: Annotated[bool, typer.Option("--plan", help="Show the plan and stop. The data are not opened.")] = False,
-    purpose: Annotated[str, typer.Option(metavar="WORD", help="A word for the ledger. It is public.")] = "measure",
-    delimiter: options.Delimiter = None,
-    row_is_line: options.RowIsLine = None,
     level: options.Level = 0.9,
     all_cells: options.All = False,
-    checkpoint: options.Checkpoint = None,
-    force: options.Force = False,
-    as_json: options.Json = False,
+    said: Spending,
 ) -> None:
     """Release contingency tables with noise, and pay for them.
 
@@ -75,8 +65,7 @@ def measure(
 
     # Everything public first: whatever is wrong is found before a row is read and before anything is spent.
     options.check_level(level)
-    budget = options.budget_from(epsilon, delta, rho)
-    unit = options.unit_from(relation, unit_column, max_rows)
+    budget, unit = money.budget(), protected.unit()
     domain = load_schema(schema)
     cliques = options.cliques_from(domain, table)
     domain = domain.project(name for name in domain.names if any(name in clique for clique in cliques))
@@ -85,29 +74,15 @@ def measure(
     procedure = learner.plan(domain, unit, budget)
 
     def announce() -> None:
-        if not as_json:
+        if not said.as_json:
             views.show_plan("contingency tables", procedure)
-        elif plan:
+        elif said.plan:
             say_json({"plan": procedure.to_dict()})
 
-    def save(released: Measurements, place: Path, sign: Sign | None) -> None:
-        released.save(place, sign=sign)
-
     def tell(released: Measurements) -> None:
-        _show(released, procedure, output, level, all_cells, as_json)
+        _show(released, procedure, said.output, level, all_cells, said.as_json)
 
-    order = Order(
-        procedure,
-        data,
-        rows.Text(delimiter, row_is_line),
-        ledger=ledger,
-        purpose=purpose,
-        output=output,
-        force=force,
-        only_plan=plan,
-        checkpoint=checkpoint,
-        inputs=(schema,),
-    )
+    order = Order(procedure=procedure, data=data, inputs=(schema,), **vars(said))
 
     def make(released: Measurements) -> Measurements:
         return learner.estimate(released, domain)
@@ -115,7 +90,7 @@ def measure(
     def show(released: Measurements) -> None:
         views.show_measurements(released, level, everything=True)
 
-    spend(order, announce, Work(make, save, tell, "tables.zip", show=show))
+    spend(order, announce, Work(make, tell, "tables.zip", show=show))
 
 
 def _show(

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import BudgetError, CostError, FileFormatError, InputError
+from ..errors import BudgetError, CostError, InputError
 from .failures import WrongUse
 
 if TYPE_CHECKING:
@@ -26,76 +25,19 @@ _SCHEMA = typer.Option("--schema", metavar="FILE", help="What is publicly known 
 _RELATION = typer.Option(
     "--relation", metavar="add-remove|replace-one", help="What makes two tables neighbours; see docs/schema.md."
 )
-# What a run file can say need not stand on the line.
+
+# -- single options ----------------------------------------------------------------------------------------------------
+
 Data = Annotated[Path, _DATA]
-OptionalData = Annotated[Path | None, _DATA]
 SchemaFile = Annotated[Path, _SCHEMA]
 OptionalSchema = Annotated[Path | None, _SCHEMA]
-Relation = Annotated[str, _RELATION]
-OptionalRelation = Annotated[str | None, _RELATION]
 Tables = Annotated[
     list[str],
     typer.Option("--table", metavar="a,b", help="Columns of a contingency table. Repeat it for more tables."),
 ]
-Epsilon = Annotated[
-    str | None, typer.Option("--epsilon", metavar="ε", help="The total budget, of everything together: pure DP.")
-]
-Delta = Annotated[str | None, typer.Option("--delta", metavar="δ", help="With --epsilon: (ε, δ)-DP.")]
-Rho = Annotated[str | None, typer.Option("--rho", metavar="ρ", help="The total budget in zCDP, instead of --epsilon.")]
-UnitColumn = Annotated[
-    str | None,
-    typer.Option("--unit-column", metavar="COLUMN", help="Whose row it is; default: each row is somebody else's."),
-]
-MaxRows = Annotated[
-    int | None,
-    typer.Option(
-        "--max-rows",
-        metavar="N",
-        help="With --unit-column: at most N rows of one person count, the others are left out at random. The noise "
-        "grows with N. Take what few people exceed, from public knowledge and not from the data; see docs/schema.md.",
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option("--delimiter", metavar="CHAR", help="Between the fields; default: what the first line uses."),
-]
-RowIsLine = Annotated[
-    bool | None,
-    typer.Option(
-        "--row-is-line",
-        help="A row of CSV is a line, whatever its quotes are. For files whose quotes may be left open; see "
-        "docs/privacy.md.",
-    ),
-]
-Family = Annotated[
-    str | None,
-    typer.Option("--family", metavar="network|field|spin", help="What kind of model to learn."),
-]
 Method = Annotated[
     str | None,
     typer.Option("--method", metavar="WORD", help="How; default: the best. `discreet plan --methods` lists them."),
-]
-Graph = Annotated[
-    str | None,
-    typer.Option(
-        "--graph", metavar="FILE|'a -> b; b -> c'", help="The graph, if publicly known: BIF, lines of edges, or inline."
-    ),
-]
-Cliques = Annotated[
-    list[str] | None,
-    typer.Option("--cliques", metavar="'a,b; b,c,d'", help="Groups of columns that interact: inline or a file."),
-]
-Workload = Annotated[
-    str | None,
-    typer.Option(
-        "--workload",
-        metavar="pairs|triples|FILE|'a,b 2; a,c'",
-        help="Which tables should be right, with weights; default: all alike.",
-    ),
-]
-Target = Annotated[
-    str | None,
-    typer.Option("--target", metavar="COLUMN", help="A column to be predicted: tables with it count more."),
 ]
 MethodOption = Annotated[
     list[str] | None,
@@ -110,15 +52,6 @@ ApproximateSize = Annotated[
         "--approximate-size", metavar="N", help="A public guess of the number of records, for plans and choices."
     ),
 ]
-Certify = Annotated[
-    float | None,
-    typer.Option(
-        "--certify",
-        metavar="SHARE",
-        help="The part of the budget that buys a certificate of fit: how far pairs of the model are from the records. "
-        "Default: 0.03 where the tables are found privately, else 0.",
-    ),
-]
 EngineName = Annotated[
     str | None, typer.Option("--engine", metavar="auto|memory|duckdb|spark", help="What counts the rows.")
 ]
@@ -126,6 +59,7 @@ LedgerFile = Annotated[
     Path | None,
     typer.Option("--ledger", metavar="FILE", help="Where the spend is written down; see `discreet ledger create`."),
 ]
+Purpose = Annotated[str | None, typer.Option("--purpose", metavar="WORD", help="A word for the ledger. It is public.")]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
@@ -153,6 +87,155 @@ Json = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Coverage of the intervals.")]
 All = Annotated[bool, typer.Option("--all", help="Print every cell of large tables.")]
+
+
+# -- groups of options: a command takes one as a parameter (`command.spelled_out`) -------------------------------------
+
+
+@dataclass(frozen=True)
+class Money:
+    """The total budget."""
+
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", metavar="ε", help="The total budget, of everything together: pure DP.")
+    ] = None
+    delta: Annotated[str | None, typer.Option("--delta", metavar="δ", help="With --epsilon: (ε, δ)-DP.")] = None
+    rho: Annotated[
+        str | None, typer.Option("--rho", metavar="ρ", help="The total budget in zCDP, instead of --epsilon.")
+    ] = None
+
+    def budget(self) -> Budget:
+        return budget_from(self.epsilon, self.delta, self.rho)
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Who is protected; None where nothing was said."""
+
+    relation: Annotated[str | None, _RELATION] = None
+    unit_column: Annotated[
+        str | None,
+        typer.Option("--unit-column", metavar="COLUMN", help="Whose row it is; default: each row is somebody else's."),
+    ] = None
+    max_rows: Annotated[
+        int | None,
+        typer.Option(
+            "--max-rows",
+            metavar="N",
+            help="With --unit-column: at most N rows of one person count, the others are left out at random. The noise "
+            "grows with N. Take what few people exceed, from public knowledge and not from the data; see "
+            "docs/schema.md.",
+        ),
+    ] = None
+
+    def unit(self) -> PrivacyUnit:
+        return unit_from(self.relation or "add-remove", self.unit_column, self.max_rows)
+
+
+@dataclass(frozen=True)
+class Unit(Protection):
+    """Who is protected, for commands that nothing else can tell."""
+
+    relation: Annotated[str, _RELATION] = "add-remove"
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is said about delimited text beyond its first line."""
+
+    delimiter: Annotated[
+        str | None,
+        typer.Option("--delimiter", metavar="CHAR", help="Between the fields; default: what the first line uses."),
+    ] = None
+    row_is_line: Annotated[
+        bool | None,
+        typer.Option(
+            "--row-is-line",
+            help="A row of CSV is a line, whatever its quotes are. For files whose quotes may be left open; see "
+            "docs/privacy.md.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What is learned from; a run file may say it instead."""
+
+    data: Annotated[Path | None, _DATA] = None
+    schema: OptionalSchema = None
+
+
+@dataclass(frozen=True)
+class Wanted(Protection, Money, Sources):
+    """What `fit` learns and what `plan` shows of it."""
+
+    family: Annotated[
+        str | None, typer.Option("--family", metavar="network|field|spin", help="What kind of model to learn.")
+    ] = None
+    method: Method = None
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            "--graph",
+            metavar="FILE|'a -> b; b -> c'",
+            help="The graph, if publicly known: BIF, lines of edges, or inline.",
+        ),
+    ] = None
+    cliques: Annotated[
+        list[str] | None,
+        typer.Option("--cliques", metavar="'a,b; b,c,d'", help="Groups of columns that interact: inline or a file."),
+    ] = None
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            "--workload",
+            metavar="pairs|triples|FILE|'a,b 2; a,c'",
+            help="Which tables should be right, with weights; default: all alike.",
+        ),
+    ] = None
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="COLUMN", help="A column to be predicted: tables with it count more."),
+    ] = None
+    options: MethodOption = None
+    public_size: PublicSize = None
+    approximate_size: ApproximateSize = None
+    certify: Annotated[
+        float | None,
+        typer.Option(
+            "--certify",
+            metavar="SHARE",
+            help="The part of the budget that buys a certificate of fit: how far pairs of the model are from the "
+            "records. Default: 0.03 where the tables are found privately, else 0.",
+        ),
+    ] = None
+    discover: Annotated[
+        float | None,
+        typer.Option(
+            "--discover",
+            metavar="SHARE",
+            help="The part of the budget that finds bins and levels which the schema leaves open. Default: 0.1.",
+        ),
+    ] = None
+    engine: EngineName = None
+
+
+@dataclass(frozen=True)
+class Spending(Text):
+    """How private rows are read, who pays, and where the result goes."""
+
+    ledger: LedgerFile = None
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the release, a file to publish.")
+    ] = None
+    plan: Annotated[bool, typer.Option("--plan", help="Show the plan and stop. The data are not opened.")] = False
+    purpose: Purpose = None
+    checkpoint: Checkpoint = None
+    force: Force = False
+    as_json: Json = False
+
+
+# -- what they mean ----------------------------------------------------------------------------------------------------
 
 LARGEST_TABLE = 2**26  # cells: half a gigabyte of counts, and some ten minutes of noise
 
@@ -284,32 +367,6 @@ def limits_from(most_seconds: int | None) -> Limits:
     if most_seconds < 1:
         raise WrongUse(f"--most-seconds is a whole number of at least 1, got {most_seconds}")
     return replace(DEFAULT_LIMITS, refit_seconds=most_seconds)
-
-
-def writable(path: Path, *, force: bool) -> Path:
-    """A place where a new file can be put, checked before any work is done."""
-    if path.is_dir():
-        raise FileFormatError(f"{path} is a folder; name a file")
-    if path.exists() and not force:
-        raise FileFormatError(f"{path} exists already; choose another name, or --force to overwrite it")
-    if path.is_file() and not os.access(path, os.W_OK):
-        raise FileFormatError(f"{path} is protected from writing; choose another name")
-    if path.is_file() and (kept := _kept(path)):
-        raise FileFormatError(f"{path} is {kept}, which is not overwritten, not even by force; choose another name")
-    if not path.parent.is_dir():
-        raise FileFormatError(f"the folder {path.parent} does not exist; make it first")
-    if not os.access(path.parent, os.W_OK):
-        raise FileFormatError(f"the folder {path.parent} cannot be written to; choose another place")
-    return path
-
-
-def _kept(path: Path) -> str:
-    """What a file is that nobody means to lose: a ledger or a private key; "" for all others."""
-    with path.open("rb") as file:
-        begins = file.read(40)
-    if begins.startswith(b"SQLite format 3\0"):
-        return "a ledger (a database)"
-    return "a private key" if b"PRIVATE KEY" in begins else ""
 
 
 def check_engine(engine: str | None) -> None:

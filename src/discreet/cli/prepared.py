@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import WEIGHTS_REFUSED, InputError
 from . import options
 from .choices import Choices
-from .console import say, say_json
+from .console import say, say_json, say_table
 from .failures import WrongUse
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def show_plan(prepared: Prepared, *, as_json: bool) -> None:
     from ..forecasts import cost_forecast
     from . import views
 
-    forecast = cost_forecast(prepared.spec, prepared.domain, prepared.procedure)
+    forecast = cost_forecast(prepared.spec, prepared.domain.forecast, prepared.procedure)
     if as_json:
         say_json(
             {
@@ -83,12 +83,42 @@ def show_plan(prepared: Prepared, *, as_json: bool) -> None:
         say(f"Public totals of the schema: {', '.join(t.label for t in prepared.totals)}. They cost nothing.")
 
 
+def show_sweep(prepared: Prepared, said: list[str], *, as_json: bool) -> None:
+    """Expected error against the budget and the number of records, before a row is read."""
+    from ..privacy.budget import ZCDP
+    from ..sweeps import spaced, sweep
+
+    own = "rho" if isinstance(prepared.procedure.budget, ZCDP) else "epsilon"
+    ranges: dict[str, tuple[float, ...]] = {}
+    for text in said:
+        name, _, values = text.partition("=")
+        low, sign, high = values.partition(":")
+        if name not in (own, "records") or name in ranges:
+            raise WrongUse(f"--sweep {text!r}: write {own}=0.1:10 or records=1000:1e6, each once")
+        try:
+            ranges[name] = spaced(float(low), float(high if sign else low))
+        except ValueError:
+            raise WrongUse(f"--sweep {text!r}: write {name}=LOW:HIGH with two numbers") from None
+    size = prepared.public_size or prepared.choices.approximate_size
+    sizes = ranges.get("records") or ((size,) if size else ())
+    procedure = prepared.procedure
+    found = sweep(
+        prepared.spec, prepared.domain, procedure.unit, procedure.budget, amounts=ranges.get(own, ()), sizes=sizes
+    )
+    if as_json:
+        say_json({"sweep": found.to_dict(), "spec": prepared.spec.to_dict()})
+        return
+    say(f"{prepared.spec}. No row has been read.")
+    say(f"Expected total variation of {found.what}:")
+    say_table(found.headings, found.rows(), right=found.headings)
+
+
 def _bounds(prepared: Prepared) -> list[str]:
     """Where the graph is learned with the parameters: how many records these would need, from experience."""
     from ..papers.theory import advise
     from ..privacy.budget import ZCDP, ApproxDP
 
-    spec, budget, domain = prepared.spec, prepared.procedure.budget, prepared.domain
+    spec, budget, domain = prepared.spec, prepared.procedure.budget, prepared.domain.forecast
     told = {**spec.entry.options, **spec.options}
     if spec.entry.needs or "min_weight" not in told or len(domain) < 2:
         return []

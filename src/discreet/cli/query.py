@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import CostError, InputError
-from . import options
+from . import kept, options
 from .console import note, progress, say, say_json, say_table
 from .failures import WrongUse
 
@@ -39,7 +39,9 @@ Given = Annotated[
 
 def query(
     model: ModelFile,
-    questions: Annotated[list[str], typer.Argument(metavar="QUESTION…", help="P(a, b | c=yes) or MAP(a | b=no).")],
+    questions: Annotated[
+        list[str], typer.Argument(metavar="QUESTION…", help="P(a, b | c=yes), E(age | job), MAP(a | b=no).")
+    ],
     no_intervals: NoIntervals = False,
     level: options.Level = 0.9,
     draws: Draws = None,
@@ -47,18 +49,26 @@ def query(
     most_seconds: options.MostSeconds = None,
     as_json: options.Json = False,
 ) -> None:
-    """Ask a model: probabilities, conditional probabilities, most probable values.
+    """Ask a model: probabilities, means, quantiles, most probable values.
 
-    Names and levels with odd characters go into quotes. Nothing private is
-    involved: a model is asked, not the rows it was learned from. When the file
-    holds the noisy tables behind the model, answers come with ±: how far the
-    privacy noise can have moved them (not the sampling of the records, nor a
-    wrong graph).
+    E, SD and QUANTILE are about numbers; <, <=, >, >= compare them; != and in
+    {a, b} name levels; known(income) is neither missing nor other; a column
+    by itself after the bar asks for a whole table. Names and levels with odd
+    characters go into quotes.
+
+    Nothing private is involved: a model is asked, not the rows it was learned
+    from. When the file holds the noisy tables behind the model, answers come
+    with ±: how far the privacy noise can have moved them (not the sampling of
+    the records, nor a given graph that is wrong).
+    Refits behind it are kept in ~/.cache/discreet (DISCREET_CACHE names another
+    folder, or is "off"), so that the next question does not wait.
 
     \b
     [bold]Examples[/bold]
       discreet query model.zip "P(lung, bronc | smoke=yes)"
       discreet query asia "P(dysp=yes)" "MAP(lung, tub | xray=yes)"
+      discreet query model.zip "E(age | job)" "P(18 <= age < 65 | job=Sales)"
+      discreet query model.zip "QUANTILE(income, 0.9 | sex != male)"
     """
     options.check_level(level)
     release = open_release(model, options.limits_from(most_seconds))
@@ -172,13 +182,8 @@ def affordable_intervals(
             return None
         if draws is None and wanted < DRAWS:
             note(f"Remark: intervals from {wanted} refits instead of {DRAWS}, to save time; --draws N takes more.")
-        if release.graph_was_found:
-            note(
-                "± is for the noise in the tables, given the graph that was found. Another graph might have been: "
-                "where an edge is missing, an answer can be off by more than its ±, and look the surer for it."
-            )
         with progress():
-            return release.intervals(level, wanted, seed)
+            return kept.intervals(release, level, wanted, seed)
     except (InputError, CostError) as error:
         note(f"Remark: no intervals: {error}")
         return None
@@ -216,7 +221,9 @@ def _say_answer(found: Asked) -> None:
         else:
             say(f"{answer.title}   ({how})")
             cells = [[*labels, p, f"± {half}"] for (labels, _), (p, half) in zip(answer, texts, strict=True)]
-            say_table([*answer.names, "probability", "noise"], cells, right=["probability", "noise"])
+            say_table([*answer.names, answer.figure, "noise"], cells, right=[answer.figure, "noise"])
+        if answer.remark:
+            say(f"  {answer.remark}")
     else:
         say(str(found))
         return

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from . import options
+from . import options, places
 from .console import note, progress, say, say_json
 from .failures import WrongUse
 from .query import NoIntervals, affordable_intervals, open_release
@@ -50,14 +50,15 @@ def report(
     from ..io.atomic import write_atomically
     from ..release import Release
     from ..report.card import card_yaml
-    from ..report.page import report_html, write_report
+    from ..report.page import report_html
+    from ..report.pages import write_report
 
     options.check_level(level)
     if output.suffix.lower() not in (".html", ".htm"):
         raise WrongUse(f"a report is a page, so its name ends in .html; got {output}")
     for path in (output, card):
         if path is not None:
-            options.writable(path, force=force)
+            places.writable(path, force=force)
     release = Release.load(model, options.limits_from(most_seconds))
     chosen = None if pairs is None else [_pair(release.model.domain, text) for text in pairs]
     text = card_yaml(release)
@@ -72,6 +73,7 @@ def report(
             title=title,
             file=model.name,
             graph_was_found=release.graph_was_found,
+            spec=release.spec,
         )
     write_report(output, html)
     if card is not None:

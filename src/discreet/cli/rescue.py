@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from .console import is_heard, say_json
 
@@ -18,11 +17,18 @@ if TYPE_CHECKING:
     from ..measurement import Measurements
     from ..privacy.curator import Curator
 
-T = TypeVar("T")
+
+class Saved(Protocol):
+    """What can be bought: it knows how to write itself to a file."""
+
+    def save(self, path: Path, *, sign: Sign | None) -> None: ...
+
+
+S = TypeVar("S", bound=Saved)
 
 
 @dataclass
-class Bought(Generic[T]):
+class Bought(Generic[S]):
     """What a command has bought so far, from the first answer to the saved file."""
 
     place: Path
@@ -30,21 +36,16 @@ class Bought(Generic[T]):
     sign: Sign | None
     answers: list[Any] = field(default_factory=list)
     released: Measurements | None = None
-    made: T | None = None
+    made: S | None = None
     saved: Path | None = None
 
 
-def rescue(
-    bought: Bought[T],
-    save: Callable[[T, Path, Sign | None], None],
-    show: Callable[[T], None] | None,
-    curator: Curator | None,
-) -> str:
+def rescue(bought: Bought[S], show: Callable[[S], None] | None, curator: Curator | None) -> str:
     """Save the most that there is: the result, or the noisy sums that it would have been made of, or the answers until
     it failed. Returns what is to be said about it."""
     if bought.made is not None:
         made = bought.made
-        if place := _written(bought.place, lambda path: save(made, path, bought.sign)):
+        if place := _written(bought.place, lambda path: made.save(path, sign=bought.sign)):
             return f"The release is rescued: it is whole, in {place}"
         if show is not None and _printed(lambda: show(made)):
             return "The release is printed above, as no file could be written"
@@ -71,8 +72,9 @@ def _so_far(answers: list[Any], curator: Curator) -> Measurements:
     from ..learn.transcript import plain_answer
     from ..measurement import Measurements
 
-    sums = [m for answer in answers if isinstance(answer, Measurements) for m in answer]
-    others = [plain_answer(answer) for answer in answers if not isinstance(answer, Measurements)]
+    # Histograms of columns that were still to be found are no tables of the columns as they were found.
+    sums = [m for answer in answers if isinstance(answer, Measurements) for m in answer if not m.domain.sought]
+    others = [plain_answer(a) for a in answers if not isinstance(a, Measurements) or any(m.domain.sought for m in a)]
     return Measurements(sums, {**curator.statement(), "found": {"answers": others}})
 
 
@@ -100,21 +102,3 @@ def _say_sums(released: Measurements) -> None:
     from .views import measurement_json
 
     say_json({"tables": [measurement_json(m, 0.9) for m in released], "release": dict(released.release)})
-
-
-# -- places that no result may take ------------------------------------------------------------------------------------
-
-
-def ledger_files(ledger: Path) -> list[Path]:
-    """The ledger, its key, and what the database keeps beside it while it writes."""
-    from ..privacy.ledger_entries import key_path
-
-    real = ledger.resolve()
-    return [ledger, key_path(ledger), *(real.with_name(real.name + end) for end in ("-journal", "-wal", "-shm"))]
-
-
-def same_file(one: Path, other: Path) -> bool:
-    """Whether two names mean one file: by links of either kind, too."""
-    with suppress(OSError):
-        return os.path.samefile(one, other)
-    return one.resolve() == other.resolve()

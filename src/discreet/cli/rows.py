@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..errors import FileFormatError
+from .options import Text
 
 if TYPE_CHECKING:
     from ..domain import Domain
@@ -16,16 +17,10 @@ if TYPE_CHECKING:
 _OTHER_FILES = (".parquet", ".pq")
 
 
-class Text(NamedTuple):
-    """What is said about delimited text beyond its first line."""
+def _open_text(data: Path, text: Text) -> DelimitedFile:
+    from ..tables.delimited import open_delimited
 
-    delimiter: str | None = None
-    row_is_line: bool | None = None
-
-    def open(self, data: Path) -> DelimitedFile:
-        from ..tables.delimited import open_delimited
-
-        return open_delimited(data, self.delimiter, row_is_line=bool(self.row_is_line))
+    return open_delimited(data, text.delimiter, row_is_line=bool(text.row_is_line))
 
 
 def open_one(data: Path, text: Text) -> SourceFile:
@@ -33,7 +28,7 @@ def open_one(data: Path, text: Text) -> SourceFile:
     from ..tables.sources import find_files, open_file
 
     if text.delimiter is not None:
-        return text.open(data)
+        return _open_text(data, text)
     if data.is_dir() and any(data.iterdir()):
         example = find_files(data)[0]
         raise FileFormatError(f"{data} is a folder; name one of its files, say {example}")
@@ -44,7 +39,7 @@ def check_rows(data: Path, text: Text, domain: Domain, unit_column: str | None, 
     """What can be found wrong with the data before anything is planned or spent."""
     if is_delimited(data) and engine != "spark":
         # The first line is public: a wrong file is found before there is any talk of a plan.
-        file = text.open(data)
+        file = _open_text(data, text)
         file.require(domain.names, "column of the schema")
         if unit_column is not None:
             file.require([unit_column], "unit column", credible=True)

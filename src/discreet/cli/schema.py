@@ -8,24 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import counted
-from . import options, rows
-from .command import Command, Group
+from . import options, places, rows
+from .command import Commands
 from .console import note, say, say_json
 from .failures import Exit, WrongUse
 
 if TYPE_CHECKING:
     from ..tables.check import Examination, Problem
 
-app = typer.Typer(
-    cls=Group,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
+app = Commands(
     help="The schema: what is publicly known about the columns, in a file that a person can edit; see docs/schema.md.",
 )
 SchemaArgument = Annotated[Path, typer.Argument(metavar="SCHEMA.toml", help="The schema file.")]
 
 
-@app.command(cls=Command)
+@app.add
 def draft(
     data: options.Data,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The schema file to write.")] = Path(
@@ -34,25 +31,33 @@ def draft(
     max_levels: Annotated[
         int, typer.Option(metavar="N", help="A column with more values than this keeps the most frequent ones.")
     ] = 30,
-    delimiter: options.Delimiter = None,
-    row_is_line: options.RowIsLine = None,
+    private: Annotated[
+        bool,
+        typer.Option("--private", help="Write kinds only, and leave bins, ranges and levels to be found privately."),
+    ] = False,
+    *,
+    text: options.Text,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
     """Write a first schema by looking at private rows, to be edited.
 
     Whatever was learned by looking is marked in the file, and in everything
-    that is released under it. docs/schema.md explains the file, key by key.
+    that is released under it. With --private nothing but the kind of each
+    column is looked at, and a fit finds the rest privately, within its
+    budget: take that unless you will write public knowledge into the file.
+    docs/schema.md explains the file, key by key.
 
     \b
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
+      discreet schema draft patients.csv --private -o schema.toml
       discreet schema draft patients.csv -o schema.toml
     """
     from ..io.atomic import write_atomically
     from ..tables.draft import draft_schema
 
-    options.writable(output, force=force)
-    drafted = draft_schema(rows.open_one(data, rows.Text(delimiter, row_is_line)), most_levels=max_levels)
+    places.writable(output, force=force)
+    drafted = draft_schema(rows.open_one(data, text), most_levels=max_levels, private=private)
     write_atomically(output, [drafted.text().encode("utf-8")])
     if as_json:
         domain = drafted.domain
@@ -62,6 +67,13 @@ def draft(
         say(f"Wrote a draft of {counted(len(drafted.domain), 'column')} to {output}.")
         for name, reason in drafted.left_out.items():
             say(f"Left out: {name} ({reason}).")
+    if private:
+        note(
+            "Bins, ranges and levels are left to be found privately, which `discreet fit` pays for; levels need a "
+            "--delta. What kind of values a column has, and which columns are left out, was seen in the rows, outside "
+            "the guarantee: go through the file, so that it says what you know."
+        )
+        return
     note(
         "WARNING: this draft was made by looking at private data, and nothing in it is protected: its levels, edges "
         "and missing levels come from real rows. Do not publish it. Open it, replace what is marked as peeked by "
@@ -70,7 +82,7 @@ def draft(
     )
 
 
-@app.command(cls=Command)
+@app.add
 def check(
     data: options.Data,
     schema: Annotated[Path | None, typer.Argument(metavar="SCHEMA.toml", help="The schema file.")] = None,
@@ -81,8 +93,8 @@ def check(
         str | None, typer.Option(metavar="COLUMN", help="Also look for rows that do not say whose they are.")
     ] = None,
     counts: Annotated[bool, typer.Option("--counts", help="Also say in how many rows. Exact, for you alone.")] = False,
-    delimiter: options.Delimiter = None,
-    row_is_line: options.RowIsLine = None,
+    *,
+    text: options.Text,
     as_json: options.Json = False,
 ) -> None:
     """Which rules of the schema do the rows break? For the curator only.
@@ -104,7 +116,7 @@ def check(
     if not as_json:
         say("For the curator only: this looks at the private rows, outside the guarantee. Do not publish what it says.")
     domain = load_schema(path)
-    file = rows.open_one(data, rows.Text(delimiter, row_is_line))
+    file = rows.open_one(data, text)
     found = examine(file, domain, unit=unit_column)
     unused = [name for name in file.names if name not in domain and name != unit_column]
     if as_json:
@@ -112,7 +124,7 @@ def check(
             {
                 "outside_the_guarantee": True,
                 "problems": [_problem_json(p, counts) for p in found.problems],
-                "remarks": [_problem_json(p, counts) for p in found.remarks if counts or p.near],
+                "remarks": [_problem_json(p, counts) for p in found.remarks if counts or p.near or p.many],
                 "columns_without_schema": len(unused),
             }
         )
@@ -122,6 +134,8 @@ def check(
             are, they = ("is", "it is") if len(unused) == 1 else ("are", "they are")
             say(f"{counted(len(unused), 'column')} of the file {are} not in the schema; {they} never read.")
         fits = f"All rows fit the {counted(len(domain), 'column')} of {path}."
+        if any(p.many for p in found.remarks):
+            fits = "Every row has a level, but many count as a level for others: see above."
         say("Something is off: see above." if found.problems else fits)
     if found.problems:
         raise typer.Exit(Exit.CHECK_FAILED)
@@ -143,18 +157,19 @@ def _problem_json(problem: Problem, counts: bool) -> dict[str, Any]:
 
 def _say_findings(found: Examination, counts: bool) -> None:
     # What the schema foresees is worth a word when it is counted, or when it is probably a slip.
-    remarks = [p for p in found.remarks if counts or p.near]
+    remarks = [p for p in found.remarks if counts or p.near or p.many]
     for p in [*found.problems, *remarks]:
         where = "the file" if p.column is None else f"column {p.column!r}"
         near = "" if not p.near else f", {p.near:,} of them listed but for spaces or case"
         exact = f" [{counted(p.rows, 'row')}{near}]" if p.rows else ""
-        slip = " (some are listed but for spaces or case)" if p.near else ""
+        slip = ", more than one row in twenty" if p.many else ""
+        slip += " (some are listed but for spaces or case)" if p.near else ""
         say(f"{where}: {p.rule}" + (exact if counts else slip))
     if any(p.near for p in found.problems + remarks) or (counts and remarks):
-        say('Spaces and case matter: " M " and "m" are not "M".')
+        say('Spaces and case matter: " M " and "m" are not "M", unless the schema says strip or ignore_case = true.')
 
 
-@app.command(cls=Command)
+@app.add
 def show(schema: SchemaArgument, as_json: options.Json = False) -> None:
     """The columns of a schema, their levels, and what was peeked at.
 
@@ -173,9 +188,10 @@ def show(schema: SchemaArgument, as_json: options.Json = False) -> None:
         say_json({**domain.to_dict(), "fingerprint": domain.fingerprint, "peeked": domain.peeked})
         return
     views.show_domain(domain)
-    size = domain.size()
+    size = domain.forecast.size()
     say()
-    cells = f", {counted(size, 'cell')} in all" if size < 10**15 else ""
+    up_to = "up to " if domain.sought else ""
+    cells = f", {up_to}{counted(size, 'cell')} in all" if size < 10**15 else ""
     say(f"{counted(len(domain), 'column')}{cells}.")
     views.say_lines(views.peeked_lines(domain.peeked))
     if domain.peeked:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import FileFormatError, counted
-from . import options
+from . import kept, options, places
 from .console import say, say_json, say_table
 from .failures import WrongUse
 
@@ -72,7 +72,7 @@ def show(
     if csv_file is not None:
         from .spreadsheet import write_tables
 
-        options.writable(csv_file, force=force)
+        places.writable(csv_file, force=force)
         cells = write_tables(released, level, csv_file, safe=safe_csv)
     if as_json:
         tables = [views.measurement_json(m, level) for m in released]
@@ -118,7 +118,7 @@ def _show_model(file: Path, card_file: Path | None, *, force: bool, as_json: boo
     model = release.model
     if card_file is not None:
         text = card_yaml(release)  # refuses what is no release
-        options.writable(card_file, force=force)
+        places.writable(card_file, force=force)
         write_atomically(card_file, [text.encode()])
     if as_json:
         spec = None if release.spec is None else release.spec.to_dict()
@@ -169,7 +169,7 @@ def _doubtful(release: Release) -> list[str]:
     if release.interval_seconds(DRAWS) > _PATIENCE_SECONDS:
         return ["Which edges noise alone could have made, `discreet report` says; it takes a while."]
     model = release.model
-    found = doubtful_edges(model, model.edge_strength(), release.intervals())
+    found = doubtful_edges(model, model.edge_strength(), kept.intervals(release, 0.9, DRAWS, 0))
     if not found:
         return ["All edges stand out from the noise."]
     named = [" – ".join(edge) for edge in sorted(found)]

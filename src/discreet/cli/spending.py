@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ..errors import FileFormatError, LedgerError, counted
 from ..io.claim import claimed
-from . import options, rows
+from . import options, places, rows
 from .console import even_if_unheard, is_heard, note, progress, waiting
 from .failures import AfterTheSpend, Interrupted, WrongUse
-from .rescue import Bought, ledger_files, rescue, same_file
+from .places import ledger_files, same_file
+from .rescue import Bought, Saved, rescue
 
 if TYPE_CHECKING:
-    from ..io.archive import Sign
     from ..learn.procedure import Procedure
     from ..learn.transcript import Transcript
     from ..measurement import Measurements
@@ -31,25 +31,19 @@ if TYPE_CHECKING:
     from ..privacy.ledger import Ledger
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Saved)
 KEEP_ANSWERS = "With --checkpoint FILE a run keeps its answers, and goes on without paying again"
 
 
-@dataclass(frozen=True)
-class Order:
+@dataclass(frozen=True, kw_only=True)
+class Order(options.Spending):
     """What is to be asked of which rows, who pays, and where the result goes; all of it public."""
 
     procedure: Procedure
     data: Path
-    text: rows.Text = rows.Text()  # noqa: RUF009
     engine: str | None = None
     public_size: int | None = None
-    ledger: Path | None = None
-    purpose: str = ""
-    output: Path | None = None
     card: Path | None = None
-    force: bool = False
-    only_plan: bool = False
-    checkpoint: Path | None = None
     inputs: tuple[Path | None, ...] = ()
     """Further files that are read, such as the schema: no output may take their place."""
 
@@ -59,22 +53,21 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Work(Generic[T]):
+class Work(Generic[S]):
     """What becomes of what was released: all of it post-processing.
 
-    ``make`` turns the answers into what is saved and told; ``save`` writes that to a place, ``card`` what goes beside
-    it; ``kind`` is the name such a file has when nobody gave one; ``show`` prints all of it, if need be.
+    ``make`` turns the answers into what is saved and told; ``card`` writes what goes beside it; ``kind`` is the name
+    such a file has when nobody gave one; ``show`` prints all of it, if need be.
     """
 
-    make: Callable[[Measurements], T]
-    save: Callable[[T, Path, Sign | None], None]
-    tell: Callable[[T], None]
+    make: Callable[[Measurements], S]
+    tell: Callable[[S], None]
     kind: str
-    card: Callable[[T, Path], None] | None = None
-    show: Callable[[T], None] | None = None
+    card: Callable[[S, Path], None] | None = None
+    show: Callable[[S], None] | None = None
 
 
-def spend(order: Order, show_plan: Callable[[], None], work: Work[T]) -> None:
+def spend(order: Order, show_plan: Callable[[], None], work: Work[S]) -> None:
     """Run a procedure on private rows, and hand over what was bought."""
     procedure = order.procedure
     account = open_ledger(order.ledger)
@@ -84,20 +77,20 @@ def spend(order: Order, show_plan: Callable[[], None], work: Work[T]) -> None:
             options.check_ledger_notion(account.total, procedure.budget)
             if transcript is None or transcript.run is None or account.charge_of(transcript.run) is None:
                 account.check(procedure.budget, procedure.unit)
-        if not order.only_plan:
+        if not order.plan:
             _rows(order, rows.check_rows)
         _check_outputs(order)  # last, so that an old file does not hide what else is wrong
         with even_if_unheard():
             show_plan()
         remark_before(procedure.budget, procedure.domain.peeked)
-        if order.only_plan:
+        if order.plan:
             return
         if transcript is not None and transcript.answers:
             note(f"Going on after {counted(transcript.answers, 'answer')} in {transcript.path}; these are paid for.")
         with ExitStack() as claims:
             for place in order.outputs:
                 claims.enter_context(claimed(place))
-                options.writable(place, force=order.force)  # nobody has written it in the meantime
+                places.writable(place, force=order.force)  # nobody has written it in the meantime
             if order.output is None and not is_heard():
                 raise FileFormatError(
                     "nobody reads the result, and no file is named for it: give -o; nothing was spent"
@@ -109,26 +102,31 @@ def spend(order: Order, show_plan: Callable[[], None], work: Work[T]) -> None:
         note("Remark: the release was not saved; -o FILE does, and what is asked again is paid again.")
 
 
-def _buy(order: Order, account: Ledger | None, transcript: Transcript | None, work: Work[T]) -> None:
+def _buy(order: Order, account: Ledger | None, transcript: Transcript | None, work: Work[S]) -> None:
     """Ask, save, settle, tell: in this order. Whatever fails once the budget is charged, what was bought is brought to
     safety, and what was spent is said."""
     from ..privacy.curator import Curator
 
     procedure = order.procedure
     sign = None if account is None else account.signer  # before the spend: a key that cannot be read costs nothing
-    bought: Bought[T] = Bought(order.output or Path(work.kind), sign)
+    bought: Bought[S] = Bought(order.output or Path(work.kind), sign)
     curator: Curator | None = None
     try:
         with waiting("reading the rows"):
             table = _rows(order, rows.open_rows)
         with progress():
             curator = Curator(
-                table, procedure.unit, procedure.budget, account, public_size=order.public_size, purpose=order.purpose
+                table,
+                procedure.unit,
+                procedure.budget,
+                account,
+                public_size=order.public_size,
+                purpose=order.purpose or "",
             )
             bought.released = procedure.run(curator, transcript, bought.answers.append)
             bought.made = work.make(bought.released)
         if order.output is not None:
-            work.save(bought.made, order.output, sign)
+            bought.made.save(order.output, sign=sign)
             bought.saved = order.output
         if order.card is not None and work.card is not None:
             work.card(bought.made, order.card)
@@ -150,8 +148,8 @@ def _failed(
     order: Order,
     curator: Curator | None,
     transcript: Transcript | None,
-    bought: Bought[T],
-    work: Work[T],
+    bought: Bought[S],
+    work: Work[S],
 ) -> BaseException:
     """The same failure; after the spend with what was spent and where that is which it bought."""
     stopped = isinstance(error, KeyboardInterrupt)
@@ -170,7 +168,7 @@ def _failed(
     elif way := _way_on(transcript):
         said += way
     else:
-        said += f". {rescue(bought, work.save, work.show, curator)}"
+        said += f". {rescue(bought, work.show, curator)}"
     if stopped:
         resumable = transcript is None and bought.saved is None and not order.procedure.not_resumable
         way = f". {KEEP_ANSWERS}" if resumable else ""
@@ -187,7 +185,7 @@ def _check_outputs(order: Order) -> None:
         for other in (*order.outputs[:position], *(path for path in read if path is not None)):
             if same_file(place, other):
                 raise WrongUse(f"{place} is used by this very command as {other}; name another file for the result")
-        options.writable(place, force=order.force)
+        places.writable(place, force=order.force)
 
 
 def _transcript(order: Order) -> Transcript | None:
@@ -202,7 +200,7 @@ def _transcript(order: Order) -> Transcript | None:
     taken = [*order.outputs, order.data, *order.inputs, *(ledger_files(order.ledger) if order.ledger else ())]
     if any(other is not None and same_file(place, other) for other in taken):
         raise WrongUse(f"--checkpoint {place} is a file of its own; it is removed when the release is saved")
-    options.writable(place, force=True)
+    places.writable(place, force=True)
     return Transcript(place)
 
 
@@ -224,7 +222,7 @@ def _way_on(transcript: Transcript | None) -> str:
 
 def _rows(order: Order, how: Callable[..., T]) -> T:
     whole = order.procedure
-    return how(order.data, order.text, whole.domain, whole.unit.column, order.engine or "auto")
+    return how(order.data, order, whole.domain, whole.unit.column, order.engine or "auto")
 
 
 def open_ledger(path: Path | None) -> Ledger | None:

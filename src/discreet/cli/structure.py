@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import counted
-from . import options, rows
+from . import options
 from .choices import options_from
 from .console import say, say_json, say_table
 from .failures import WrongUse
 from .spending import Order, Work, spend
 
 if TYPE_CHECKING:
-    from ..io.archive import Sign
     from ..learn.procedure import Procedure
     from ..learn.structure.result import StructureResult
     from ..measurement import Measurements
 
 
+@dataclass(frozen=True)
+class Spending(options.Spending):
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.json", help="Save the graph, for `discreet fit --graph`."),
+    ] = None
+    purpose: options.Purpose = "structure"
+
+
 def structure(
     data: options.Data,
     schema: options.SchemaFile,
-    epsilon: options.Epsilon = None,
-    delta: options.Delta = None,
-    rho: options.Rho = None,
+    *,
+    money: options.Money,
     min_weight: Annotated[
         float | None,
         typer.Option(
@@ -38,24 +46,11 @@ def structure(
     ] = None,
     method: options.Method = None,
     option: options.MethodOption = None,
-    relation: options.Relation = "add-remove",
-    unit_column: options.UnitColumn = None,
-    max_rows: options.MaxRows = None,
+    protected: options.Unit,
     public_size: options.PublicSize = None,
     approximate_size: options.ApproximateSize = None,
     engine: options.EngineName = None,
-    delimiter: options.Delimiter = None,
-    row_is_line: options.RowIsLine = None,
-    ledger: options.LedgerFile = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE.json", help="Save the graph, for `discreet fit --graph`."),
-    ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Show the plan and stop. The data are not opened.")] = False,
-    purpose: Annotated[str, typer.Option(metavar="WORD", help="A word for the ledger. It is public.")] = "structure",
-    checkpoint: options.Checkpoint = None,
-    force: options.Force = False,
-    as_json: options.Json = False,
+    said: Spending,
 ) -> None:
     """Find out which columns interact, privately, and pay for it.
 
@@ -87,45 +82,30 @@ def structure(
 
     # Everything public first: whatever is wrong is found before a row is read and before anything is spent.
     options.check_engine(engine)
-    budget = options.budget_from(epsilon, delta, rho)
-    unit = options.unit_from(relation, unit_column, max_rows)
+    budget, unit = money.budget(), protected.unit()
     domain = load_schema(schema)
-    if output is not None and output.suffix.lower() != ".json":
-        raise WrongUse(f"a graph is saved as a .json file, got {output}")
-    said = options_from(list(option or ()))
+    if said.output is not None and said.output.suffix.lower() != ".json":
+        raise WrongUse(f"a graph is saved as a .json file, got {said.output}")
+    own = options_from(list(option or ()))
     if min_weight is not None:
-        if "min_weight" in said:
+        if "min_weight" in own:
             raise WrongUse("the least weight is given twice, as --min-weight and as --option min_weight; keep one")
-        said["min_weight"] = min_weight
+        own["min_weight"] = min_weight
     sizes: dict[str, Any] = {"public_size": public_size, "approximate_size": approximate_size}
-    spec = resolve(domain, family=STRUCTURE, method=method, options=said, **sizes)
+    spec = resolve(domain, family=STRUCTURE, method=method, options=own, **sizes)
     procedure = spec.prepare(domain, unit, budget, **sizes)
 
     def announce() -> None:
-        if not as_json:
+        if not said.as_json:
             views.show_plan(spec, procedure)
-        elif plan:
+        elif said.plan:
             say_json({"plan": procedure.to_dict(), "spec": spec.to_dict()})
 
-    def save(found: StructureResult, place: Path, sign: Sign | None) -> None:
-        found.save(place, sign=sign)
-
     def tell(found: StructureResult) -> None:
-        _say(found, procedure, output, as_json=as_json)
+        _say(found, procedure, said.output, as_json=said.as_json)
 
     order = Order(
-        procedure,
-        data,
-        rows.Text(delimiter, row_is_line),
-        engine,
-        public_size,
-        ledger,
-        purpose,
-        output,
-        force=force,
-        only_plan=plan,
-        checkpoint=checkpoint,
-        inputs=(schema,),
+        procedure=procedure, data=data, engine=engine, public_size=public_size, inputs=(schema,), **vars(said)
     )
 
     def make(released: Measurements) -> StructureResult:
@@ -133,9 +113,9 @@ def structure(
         return found
 
     def show(found: StructureResult) -> None:
-        say_json(found.to_dict()) if as_json else _show(found)
+        say_json(found.to_dict()) if said.as_json else _show(found)
 
-    spend(order, announce, Work(make, save, tell, "graph.json", show=show))
+    spend(order, announce, Work(make, tell, "graph.json", show=show))
 
 
 def _say(found: StructureResult, procedure: Procedure, output: Path | None, *, as_json: bool) -> None:

@@ -16,6 +16,7 @@ from .failures import Exit
 from .show import NAMES, ReleasedFile, about_model, is_release, kind_of, statement_of
 
 if TYPE_CHECKING:
+    from ..domain import Domain
     from ..measurement import Measurements
     from ..release import Release
 
@@ -124,12 +125,13 @@ def _verify_measurements(file: Path, found: Findings) -> None:
     found.lines.append("Tables: " + ", ".join(m.label for m in released))
     found.lines.extend(statement_of(file, released.release))
     _verify_tables(released, found)
-    _verify_statement(released.release, released.domain.peeked, found, released)
+    _verify_statement(released.release, released.domain, found, released)
 
 
 def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -> None:
     from ..models.records import origin_of
     from ..release import Release
+    from ..release.uncertainty import SAME
 
     release = Release.load(file, limits)
     card = release.model.card
@@ -142,20 +144,23 @@ def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -
                 Exit.NOT_TO_BE_PUBLISHED,
             )
         return
-    _verify_statement(release.card, release.model.domain.peeked, found, release.measurements, _bought(release, found))
+    _verify_statement(release.card, release.model.domain, found, release.measurements, _bought(release, found))
     for key in sorted(set(release.run) & {"data", "ledger", "output"}):
         found.wrong(f"it says where private files lie ({key})")
     if release.measurements is not None:
         _verify_tables(release.measurements, found)
-        _verify_statement(release.measurements.release, release.model.domain.peeked, found, release.measurements)
+        _verify_statement(release.measurements.release, release.model.domain, found, release.measurements)
         _verify_agreement(release.card, release.measurements.release, found)
     if release.measurements is not None and refit:
         with progress():
-            agrees = release.refit_agrees()
-        if agrees:
+            distance = release.refit_distance()
+        if distance <= SAME:
             searched = release.graph_was_found
             chosen = " and from the graph that was chosen privately" if searched else ""
-            found.lines.append(f"The model follows from the noisy tables in the file{chosen}: nothing else is in it.")
+            nearly = f" (its probabilities to {distance:.1g}, as another machine rounds)" if distance else ""
+            found.lines.append(
+                f"The model follows from the noisy tables in the file{chosen}{nearly}: nothing else is in it."
+            )
         else:
             found.wrong("the model is not what its specification makes of the noisy tables in the file")
 
@@ -196,7 +201,7 @@ def _verify_graph(file: Path, trusted: str | None, found: Findings) -> None:
 
 def _verify_statement(
     card: Mapping[str, Any],
-    peeked: Mapping[str, tuple[str, ...]] | None,
+    domain: Domain | None,
     found: Findings,
     tables: Measurements | None = None,
     more: Iterable[Any] = (),
@@ -210,8 +215,13 @@ def _verify_statement(
     told = "From the noise of its steps, computed again, the guarantee follows."
     if not odd and told not in found.lines:
         found.lines.append(told)
-    if peeked is not None and dict(card.get("peeked") or {}) != {k: list(v) for k, v in peeked.items()}:
+    peeked = {} if domain is None else {k: list(v) for k, v in domain.peeked.items()}
+    if domain is not None and dict(card.get("peeked") or {}) != peeked:
         found.wrong("its statement of what was peeked at does not agree with its schema", Exit.CONTRADICTION)
+    if domain is not None:
+        said = {k: v for k, v in dict(card.get("found_privately") or {}).items() if k in domain}
+        if said != {k: list(v) for k, v in domain.found.items()}:
+            found.wrong("its statement of what was found privately does not agree with its schema", Exit.CONTRADICTION)
     if card.get("peeked") or peeked:
         found.wrong(
             "levels that were learned by looking at private data are in it: it must not be published as it is",
@@ -221,7 +231,7 @@ def _verify_statement(
 
 def _verify_agreement(card: Mapping[str, Any], tables: Mapping[str, Any], found: Findings) -> None:
     """The card is the statement of the tables, and perhaps of steps that came after them."""
-    for key in ("budget", "unit", "public_size", "peeked", "delta_for_tests", "composition"):
+    for key in ("budget", "unit", "public_size", "peeked", "found_privately", "delta_for_tests", "composition"):
         if card.get(key) != tables.get(key):
             said = f"its card and its noisy tables do not agree about the {key.replace('_', ' ')}"
             found.wrong(said, Exit.CONTRADICTION)

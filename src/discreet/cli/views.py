@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..domain import Domain
+from ..domain import Attribute, Domain
 from ..learn.graph_files import released_before
 from ..learn.planned import deviation_text
 from ..learn.procedure import Procedure
@@ -15,6 +15,7 @@ from ..privacy.budget import Budget
 from ..privacy.unit import PrivacyUnit
 from ..report import words
 from ..schema import destinations, shown_labels
+from ..sought import Sought
 from .console import say, say_table
 
 MOST_CELLS = 40
@@ -113,6 +114,8 @@ def statement_lines(release: Mapping[str, Any]) -> list[str]:
     lines += words.bought_beside(release)
     if other := release.get("graph_release"):
         lines.append(released_before(Budget.from_dict(dict(other))))
+    if found := words.found_privately(release):
+        lines.append(f"{found[0].upper()}{found[1:]}.")
     if peeked := release.get("peeked"):
         lines += [*peeked_lines(peeked), NOT_TO_BE_PUBLISHED]
     return lines
@@ -139,16 +142,28 @@ def show_domain(domain: Domain) -> None:
         [
             [
                 a.name,
-                "numbers" if a.is_numeric else "categories",
-                str(a.size),
-                _shortened(shown_labels(a)),
-                *destinations(a),
+                "numbers" if a.is_numeric else "dates" if a.dates is not None else "categories",
+                str(a.size) if a.sought is None else f"≤ {most.size}",
+                _shortened(shown_labels(a)) if a.sought is None else _to_be_found(a.sought),
+                *(destinations(a) if a.sought is None else (_absent_to(a), destinations(a)[1])),
                 ", ".join(sorted(a.peeked)) or "—",
             ]
-            for a in domain.attributes
+            for a, most in zip(domain.attributes, domain.forecast.attributes, strict=True)
         ],
         right=["cells"],
     )
+
+
+def _to_be_found(sought: Sought) -> str:
+    if sought.what == "levels":
+        return "levels to be found privately"
+    ends = "within a private range" if sought.ends is None else "between {:g} and {:g}".format(*sought.ends)
+    return f"bins to be found privately {ends}"
+
+
+def _absent_to(attribute: Attribute) -> str:
+    """Where absent values will count, of a column whose levels are to be found."""
+    return "the first bin" if attribute.bins and attribute.missing is None else destinations(attribute)[0]
 
 
 def _shortened(labels: Sequence[str], most: int = 6) -> str:

@@ -23,7 +23,8 @@ from ..privacy.curator import Curator
 from ..privacy.ledger import Ledger
 from ..privacy.unit import PrivacyUnit
 from ..release import Release
-from ..spec import Spec, resolve
+from ..sought import PRIVATE
+from ..spec import Spec, resolve, said_by
 from ..tables.encode import encode
 from .base import PrivateEstimator, as_budget, known_arguments
 
@@ -66,12 +67,14 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
     ----------
     budget, delta:
         The *total* of a fit: a number is ε (with ``delta``: (ε, δ)); or PureDP(ε), ZCDP(ρ), ApproxDP(ε, δ).
-    family, method, graph, cliques, workload, options, certify:
+    family, method, graph, cliques, workload, options, certify, discover:
         What to learn, as for :func:`discreet.resolve` and ``discreet fit``; ``discreet plan --methods`` lists them.
         Without a graph, the tables that matter are found privately and paid for from the same budget.
     domain:
-        What is publicly known about the columns. Without one, columns are numbers, cut into ``bins`` equal bins
-        between the public ``bounds``; numbers outside count in the nearest bin, and what is no number in the first.
+        What is publicly known about the columns. Without one, columns are numbers. Between public ``bounds`` they are
+        cut into ``bins`` equal bins (4); without bounds, range and bins (at most ``bins``, 32) are found privately and
+        paid for, with the part ``discover`` of the budget. Numbers outside count in the nearest bin, and what is no
+        number in the first.
     target:
         The column that ``predict`` and ``predict_proba`` speak of. ``fit(X, y)`` takes its values from y. A method that
         can measure for a target does.
@@ -99,14 +102,15 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         workload: Any = None,
         options: Mapping[str, Any] | None = None,
         domain: Domain | None = None,
-        bins: int = 4,
-        bounds: tuple[float, float] = (-1.0, 1.0),
+        bins: int | None = None,
+        bounds: tuple[float, float] | None = None,
         target: str | None = None,
         unit: PrivacyUnit | None = None,
         ledger: Ledger | None = None,
         public_size: int | None = None,
         approximate_size: float | None = None,
         certify: float | None = None,
+        discover: float | None = None,
     ) -> None:
         self.budget = budget
         self.delta = delta
@@ -125,6 +129,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         self.public_size = public_size
         self.approximate_size = approximate_size
         self.certify = certify
+        self.discover = discover
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -147,19 +152,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         return self._resolved(domain, self.target) if "target" in found.entry.options else found
 
     def _resolved(self, domain: Domain, target: str | None = None) -> Spec:
-        return resolve(
-            domain,
-            family=self.family,
-            method=self.method,
-            graph=self.graph,
-            cliques=self.cliques,
-            workload=self.workload,
-            target=target,
-            options=self.options,
-            public_size=self.public_size,
-            approximate_size=self.approximate_size,
-            certify=self.certify,
-        )
+        return resolve(domain, **{**said_by(self), "target": target})
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from rows; they are not kept. ``y`` is the target column if there is one, and ignored otherwise."""
@@ -168,7 +161,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         table = encode(rows, domain, unit=None if self.unit is None else self.unit.column)
         with self._curator(table) as curator:
             learned = spec.learn(curator)
-        self.domain_ = domain
+        self.domain_ = domain = learned.model.domain
         self.release_ = Release.of(learned)
         self.model_: Model = learned.model
         if self.target is not None:
@@ -195,6 +188,11 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         """Synthetic records; ``.to_pandas()`` and the like make frames of them."""
         check_is_fitted(self, "model_")
         return self.model_.sample(n_samples, random_state)
+
+    def impute(self, X: Any, random_state: RandomState = None) -> Records:
+        """Public rows with every absent value, and every column that X does not have, drawn given the others."""
+        check_is_fitted(self, "model_")
+        return self.model_.complete(X, random_state, known=True)
 
     @available_if(_has_target)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -252,10 +250,14 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         return {name: found[name] for name in wanted}
 
     def _binned(self, names: Sequence[str]) -> Domain:
+        if self.bins is not None and (isinstance(self.bins, bool) or self.bins < 1):
+            raise InputError(f"bins is a whole number of at least 1, got {self.bins}")
+        if self.bounds is None:
+            most = {} if self.bins is None else {"most": int(self.bins)}
+            entry = {"bins": PRIVATE, "range": PRIVATE, "outside": "nearest", **most}
+            return Domain(tuple(Attribute.from_dict(name, entry) for name in names))
         low, high = self.bounds
-        if not (np.isfinite(low) and np.isfinite(high) and low < high) or self.bins < 1:
-            raise InputError(
-                f"bounds are two finite numbers in order and bins at least 1; got {self.bounds}, {self.bins}"
-            )
-        edges = np.linspace(low, high, self.bins + 1).tolist()
+        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+            raise InputError(f"bounds are two finite numbers in order; got {self.bounds}")
+        edges = np.linspace(low, high, (self.bins or 4) + 1).tolist()
         return Domain(tuple(Attribute.numeric(name, edges, outside="nearest") for name in names))

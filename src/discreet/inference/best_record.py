@@ -20,12 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
 
 from ..errors import CostError, InputError
 
@@ -236,6 +234,8 @@ class IntegerProgram:
             (list(range(a, b)), [1.0] * int(b - a), 1.0)
             for a, b in zip(terms.starts[:-1].tolist(), terms.starts[1:].tolist(), strict=True)
         ]
+        from scipy.optimize import Bounds, milp  # slow to import
+
         constraints = [_constraint(one_hot, len(goal), equal=True)]
         if inequalities:
             constraints.append(_constraint(inequalities, len(goal), equal=False))
@@ -278,7 +278,10 @@ def _record(terms: Terms, x: Array) -> Records:
     return np.array([int(np.argmax(x[a:b])) for a, b in pairwise(starts)], dtype=np.int64)
 
 
-def _constraint(rows: Sequence[Row], variables: int, *, equal: bool) -> LinearConstraint:
+def _constraint(rows: Sequence[Row], variables: int, *, equal: bool) -> Any:
+    from scipy.optimize import LinearConstraint  # slow to import
+    from scipy.sparse import csr_array
+
     data = [v for _, values, _ in rows for v in values]
     at = [c for columns, _, _ in rows for c in columns]
     pointers = np.cumsum([0, *(len(columns) for columns, _, _ in rows)])

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..factor import Array, Factor, log_of, logsumexp
 from .elimination import eliminate
 from .pairs import PairTables, pair_tables
-from .sampling import draw
+from .sampling import draw, draw_each
 from .schedule import Schedule
 
 
@@ -36,10 +36,6 @@ class Calibrated:
     @property
     def domain(self) -> Domain:
         return self._schedule.tree.domain
-
-    @property
-    def tree_cliques(self) -> tuple[Clique, ...]:
-        return self._schedule.tree.cliques
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
@@ -163,6 +159,12 @@ class Calibrated:
         records are no longer independent of each other.
         """
         return self._draw(n, random_state, rounded=True)
+
+    def sample_each(self, entries: npt.NDArray[np.intp], rng: np.random.Generator) -> npt.NDArray[np.int32]:
+        """An exact draw of codes for each number of an entry of a batch with one axis; rows in that order."""
+        if len(self.batch_shape) != 1:
+            raise InputError(f"a draw for each entry needs a batch with one axis, got shape {self.batch_shape}")
+        return draw_each(self._schedule, np.exp(self._beliefs) if self._is_log else self._beliefs, entries, rng)
 
     def _draw(self, n: int, random_state: int | np.random.Generator | None, *, rounded: bool) -> npt.NDArray[np.int32]:
         if self.batch_shape:

@@ -169,12 +169,3 @@ def get_engine(
 ) -> ExactEngine:
     """The engine for this graph, compiled at the first call and remembered."""
     return _cached_engine(domain, tuple(tuple(c) for c in cliques), memory_limit)
-
-
-def log_partition_and_gradient(
-    domain: Domain, potentials: CliqueVector, *, memory_limit: int = DEFAULT_MEMORY_LIMIT
-) -> tuple[Any, CliqueVector]:
-    """log Z and its gradient, which is the vector of the cliques' marginal probabilities (out of log space)."""
-    beliefs = get_engine(domain, potentials.cliques, memory_limit=memory_limit).calibrate(potentials)
-    gradient = {c: Factor(f.domain, beliefs.probabilities(c)) for c, f in potentials.items()}
-    return beliefs.log_partition, CliqueVector(domain, gradient)

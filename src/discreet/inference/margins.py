@@ -17,7 +17,6 @@ from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ..domain import Clique
 from ..factor import Array
@@ -88,6 +87,8 @@ class _Map:
     """A matrix of zeros and ones and its transpose."""
 
     def __init__(self, links: Sequence[Links], rows: int, columns: int) -> None:
+        from scipy.sparse import csr_array  # slow to import
+
         none = [np.empty(0, dtype=np.int32)]
         at = np.concatenate([r for r, _ in links] or none), np.concatenate([c for _, c in links] or none)
         self._matrix = csr_array((np.ones(len(at[0])), at), shape=(rows, columns))

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ..domain import Clique, Domain
 from ..factor import Array
@@ -85,6 +84,8 @@ class _Belief:
         rows, columns = _cells(union, joint.shape, s), _cells(union, joint.shape, t)
         shape = (int(rows[-1]) + 1, int(columns[-1]) + 1)
         if min(len(s), len(t)) > 1 and shape[0] * shape[1] > _DENSE:
+            from scipy.sparse import csr_array  # slow to import
+
             return csr_array((joint.reshape(-1), (rows, columns)), shape=shape)
         out = np.zeros(shape)
         out[rows, columns] = joint.reshape(-1)

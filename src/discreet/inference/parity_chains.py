@@ -1,4 +1,7 @@
-"""Persistent Gibbs chains of P(z) ∝ exp(Σ_I c_I Π_{i∈I} z_i), many at once, for monomials of any order."""
+"""Persistent Gibbs chains of P(z) ∝ exp(Σ_I c_I Π_{i∈I} z_i), many at once, for monomials of any order.
+
+They are the same on every machine, see :mod:`.spins`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from .spins import Array, Spins, independent_spins, on_grid, redrawn
+
 Monomials = Sequence[tuple[int, ...]]
 
 
@@ -16,15 +20,14 @@ Monomials = Sequence[tuple[int, ...]]
 class ParityChains:
     """``states`` has one row a chain and one column a spin, and a last column that is always +1."""
 
-    states: NDArray[np.float32]
+    states: Spins
     rng: np.random.Generator
 
     @classmethod
     def start(cls, means: Array, chains: int, random_state: int = 0) -> ParityChains:
         """Independent spins with these means."""
         rng = np.random.default_rng(random_state)
-        up = rng.random((chains, len(means))) < (1 + means) / 2
-        spins = np.where(up, np.float32(1), np.float32(-1))
+        spins = independent_spins(means, chains, rng)
         return cls(np.hstack([spins, np.ones((chains, 1), dtype=np.float32)]), rng)
 
     @property
@@ -32,26 +35,24 @@ class ParityChains:
         """The chains' states as records of codes 0 and 1."""
         return np.asarray(self.states[:, :-1] > 0, dtype=np.int64)
 
-    def features(self, monomials: Monomials) -> NDArray[np.float32]:
+    def features(self, monomials: Monomials) -> Spins:
         """Π_{i∈I} z_i, one column a monomial."""
         return np.asarray(self.states[:, _filled(monomials, self.states.shape[1] - 1)].prod(axis=2))
 
     def sweep(self, monomials: Monomials, c: Array, sweeps: int = 1) -> None:
         """Redraw every column of every chain this many times."""
         p = self.states.shape[1] - 1
-        fields: list[tuple[NDArray[np.intp], NDArray[np.float32]]] = []
+        fields: list[tuple[NDArray[np.intp], Spins]] = []
         for i in range(p):
             mine = [k for k, I in enumerate(monomials) if i in I]
             others = _filled([tuple(j for j in monomials[k] if j != i) for k in mine], p)
-            fields.append((others, np.asarray(c[mine], dtype=np.float32)))
+            fields.append((others, on_grid(c[mine])))
         for _ in range(sweeps):
             for i, (others, weights) in enumerate(fields):
-                field = self.states[:, others].prod(axis=2) @ weights
-                u = self.rng.random(len(field), dtype=np.float32)
-                self.states[:, i] = np.where(2 * u - 1 < np.tanh(field), np.float32(1), np.float32(-1))
+                self.states[:, i] = redrawn(self.states[:, others].prod(axis=2) @ weights, self.rng)
 
 
-def parity_features(codes: NDArray[np.int64], monomials: Monomials) -> NDArray[np.float32]:
+def parity_features(codes: NDArray[np.int64], monomials: Monomials) -> Spins:
     """Π_{i∈I} z_i of records of codes 0 and 1, one column a monomial."""
     spins = np.hstack([2 * codes - 1, np.ones((len(codes), 1))]).astype(np.float32)
     return np.asarray(spins[:, _filled(monomials, codes.shape[1])].prod(axis=2))

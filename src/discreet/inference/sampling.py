@@ -36,6 +36,21 @@ def draw(schedule: Schedule, beliefs: Array, n: int, rng: np.random.Generator, *
     return np.ascontiguousarray(codes)
 
 
+def draw_each(schedule: Schedule, beliefs: Array, entries: npt.NDArray[np.intp], rng: np.random.Generator) -> Codes:
+    """One row of codes for each entry of the batch that is named: beliefs ``(cells, batch)``, rows in that order."""
+    codes = np.zeros((len(entries), len(schedule.tree.domain)), dtype=np.int32, order="F")
+    batch = beliefs.shape[1]
+    for names, columns, above, shape_above, cumulative in _conditional_tables(schedule, beliefs):
+        given = entries
+        if above:
+            cell = np.ravel_multi_index(tuple(codes[:, c] for c in above), shape_above)
+            given = cell * batch + entries
+        found = _pick(cumulative, given, rng.random(len(entries)))
+        for column, values in zip(columns, np.unravel_index(found, names), strict=True):
+            codes[:, column] = values
+    return np.ascontiguousarray(codes)
+
+
 _Table = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...], Array]
 
 
@@ -48,9 +63,8 @@ def _conditional_tables(schedule: Schedule, beliefs: Array) -> list[_Table]:
         a, b = schedule.bounds[i]
         axes, shape = schedule.axes[i], schedule.shapes[i]
         split = len(axes) - len(separator)
-        new_cells, given_cells = math.prod(shape[:split]), math.prod(shape[split:])
-        # The residual columns come first in a table, so its columns are the separator's cells.
-        cumulative = np.cumsum(beliefs[a:b].reshape(new_cells, given_cells), axis=0)
+        # The residual columns come first in a table, so its columns are the separator's cells (and then the batch).
+        cumulative = np.cumsum(beliefs[a:b].reshape(math.prod(shape[:split]), -1), axis=0)
         positions = tuple(domain.index(n) for n in axes)
         out.append((shape[:split], positions[:split], positions[split:], shape[split:], _thresholds(cumulative)))
     return out

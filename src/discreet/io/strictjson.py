@@ -15,6 +15,8 @@ from .limits import DEFAULT_LIMITS, TRUSTED, Limits
 # A string that never ends is consumed as well, so that the scan stays linear on any input.
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _LONGEST_INTEGER = 40
+PRIVATE_MARK = "must not be published (discreet evaluate)"
+"""A key of data that were computed from private rows without protection. No file that may be published takes it."""
 
 
 def dump_json(value: Any) -> bytes:
@@ -28,11 +30,21 @@ def dump_json(value: Any) -> bytes:
         raise InputError(f"a name or label is not valid Unicode: {error.object[:60]!r}") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the header cannot be written as JSON: {error}") from None
+    refuse_private(data.decode())
     try:
         parse_json(data, TRUSTED)
     except FileFormatError as error:
         raise InputError(f"this would make a file that cannot be read back: {error}") from None
     return data
+
+
+def refuse_private(text: str) -> None:
+    """Refuse text, on its way into a file that may be published, that holds marked figures of private rows."""
+    if PRIVATE_MARK in text:
+        raise InputError(
+            "these figures were computed from private rows without protection (discreet evaluate); they cannot be part "
+            "of a release, a card or a ledger. `discreet certify` buys some that can"
+        )
 
 
 def parse_json(data: bytes, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:

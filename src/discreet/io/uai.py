@@ -11,7 +11,7 @@ import math
 import os
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -82,33 +82,6 @@ def uai_text(data: FactorData) -> str:
         rows = table.reshape(-1, table.shape[-1]) if table.ndim else table.reshape(1, 1)
         lines += ["", str(table.size), *(" " + " ".join(repr(float(x)) for x in row) for row in rows)]
     return "\n".join(lines) + "\n"
-
-
-def read_uai_evidence(path: PathLike, levels: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Read an evidence file (``how many, then pairs of variable and value``) as codes by name."""
-    words = _Words(read_text(path, DEFAULT_LIMITS))
-    names = list(levels)
-    evidence: dict[str, int] = {}
-    try:
-        for _ in range(words.whole("the number of observed variables", len(names))):
-            name = names[words.whole("a variable", len(names) - 1)]
-            if name in evidence:
-                raise FileFormatError(f"variable {name!r} is observed twice")
-            evidence[name] = words.whole("a value", len(levels[name]) - 1)
-        words.finish()
-    except FileFormatError as error:
-        raise FileFormatError(f"{shown(path)}: {error}") from None
-    return evidence
-
-
-def write_uai_evidence(evidence: Mapping[str, int], levels: Mapping[str, Sequence[str]], path: PathLike) -> None:
-    """Write an evidence file for a model with these variables."""
-    index = {name: i for i, name in enumerate(levels)}
-    for name, code in evidence.items():
-        if name not in index or not 0 <= code < len(levels[name]):
-            raise InputError(f"evidence {name!r} = {code!r} is not a variable and a code of the model")
-    numbers = [len(evidence), *(number for name, code in evidence.items() for number in (index[name], int(code)))]
-    write_atomically(path, [(" ".join(map(str, numbers)) + "\n").encode("ascii")])
 
 
 class _Words:

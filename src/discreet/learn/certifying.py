@@ -33,33 +33,31 @@ from numpy.typing import NDArray
 
 from ..domain import Clique, Domain
 from ..errors import BudgetError, InputError, counted
-from ..graph import DEFAULT_MEMORY_LIMIT
-from ..inference.exact import get_engine
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
+from ..models.marginals import from_independence, marginals
 from ..privacy.budget import ApproxDP, Budget, PureDP, exact, part_of
 from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
 from ..privacy.queries.distances import Distances, TotalDistance, WorstTable
 from ..privacy.query import Marginals
 from ..privacy.requests import Asking, Measure, Select
 from ..privacy.unit import PrivacyUnit
+from .accuracy import accuracy_step
 from .consistency import total_and_variance
-from .fields.rounds import MOST_LEVELS
 from .planned import selecting
 from .procedure import Found, Procedure, Step, Whole
 
 Array = NDArray[np.float64]
-EXACTLY = "exactly"
 FOUND = "certificate"
 """Under which name the answers are found."""
 MOST_PAIRS = 3000
 """Compared at once. Of more, so many are taken whose names have the smallest digests: public, and like any others."""
 LARGEST_TABLE = 2**22
 FINER = 64  # expectations are rounded to a 64th of a record, far below any noise
-DRAWN = 200_000  # records that stand for a model whose marginals cannot be computed
 SHOWN_WIDTH = 0.05
 """Noise beyond which single pairs are not worth asking for: half the width of a 90 % interval of total variation."""
 _PARTS = (1, 4)  # of a share: the number of records, the distances
+_TARGET_PARTS = (9, 1)  # of a budget: the certificate of fit, one count of right predictions
 MOST_SHARE = Fraction(1, 2)
 
 
@@ -75,11 +73,10 @@ def checked_share(share: Any, name: str = "certify") -> float:
     return float(share)
 
 
-def divided(budget: Budget, share: float, *, as_one_gaussian: bool = False) -> tuple[Budget, Budget]:
-    """What is left for learning, and what the certificate has; both in a notion in which they add up to the budget."""
-    notion = budget.to_gaussian() if as_one_gaussian and isinstance(budget, ApproxDP) else None
+def divided(within: Budget, share: float) -> tuple[Budget, Budget]:
+    """What is left for learning, and what the certificate has, of a budget in the notion that they add up in."""
     part = exact(share, "certify")
-    rest, own = (notion or budget).split([1 - part, part])
+    rest, own = within.split([1 - part, part])
     return rest, own
 
 
@@ -90,11 +87,11 @@ def with_certificate(procedure: Procedure, whole: Whole, certifying: Certifying)
             f"{procedure.method} asks random blocks of the records, each with the whole budget, so that nothing is "
             "left for a certificate in the same run: leave certify out, and buy one afterwards with `discreet certify`"
         )
-    steps = tuple(_of_the_whole(step, procedure.whole, whole) for step in procedure.steps)
+    steps = tuple(of_the_whole(step, procedure.whole, whole) for step in procedure.steps)
     return replace(procedure, whole=whole, steps=(*steps, certifying.step(whole)))
 
 
-def _of_the_whole(step: Step, before: Whole, whole: Whole) -> Step:
+def of_the_whole(step: Step, before: Whole, whole: Whole) -> Step:
     """The same step, with rows that show parts of the whole budget."""
     factor = float(part_of(step.share, whole.budget) / part_of(step.share, before.budget))
     rows = []
@@ -246,49 +243,20 @@ def _plain(noisy: Measurement, which: Iterable[int] = ()) -> dict[str, Any]:
     }
 
 
-# -- the model's side ------------------------------------------------------------------------------------------------
-
-
-def marginals(model: Model, cliques: Sequence[Clique]) -> tuple[list[Array], str]:
-    """What the model says of each clique, and how that was computed: exactly, or, where its graph is too wide, from
-    records drawn from it, always the same ones."""
-    if model.forecast.bytes <= DEFAULT_MEMORY_LIMIT:
-        beliefs = get_engine(model.domain, model.cliques, memory_limit=DEFAULT_MEMORY_LIMIT).calibrate(model.potentials)
-        if len(cliques) < len(model.domain) or sum(model.domain.shape) > MOST_LEVELS:
-            return [np.asarray(beliefs.probabilities(c)) for c in cliques], EXACTLY
-        pairs = beliefs.pairs()  # all at once: the way between two columns is walked once for many
-        found = [pairs[c[0], c[1]] if len(c) == 2 else beliefs.probabilities(c) for c in cliques]
-        return [np.asarray(table, dtype=np.float64) for table in found], EXACTLY
-    codes = model.sample(DRAWN, random_state=0).codes
-    at = {name: codes[:, i].astype(np.int64) for i, name in enumerate(model.domain.names)}
-    out = []
-    for clique in cliques:
-        shape = tuple(model.domain[n].size for n in clique)
-        cells = np.ravel_multi_index([at[n] for n in clique], shape)
-        out.append(np.bincount(cells, minlength=math.prod(shape)).reshape(shape) / DRAWN)
-    return out, "from records drawn from the model"
-
-
-def from_independence(tables: Sequence[Array]) -> float:
-    """How far the model's own tables are from those of independent columns, in total variation, on average."""
-    return float(np.mean([np.abs(mu - _product(mu)).sum() / 2 for mu in tables]))
-
-
-def _product(mu: Array) -> Array:
-    out = np.ones(())
-    for axis in range(mu.ndim):
-        out = np.multiply.outer(out, mu.sum(axis=tuple(a for a in range(mu.ndim) if a != axis)))
-    return out
-
-
 def certify_later(
     model: Model,
     unit: PrivacyUnit,
     budget: Budget,
     cliques: Iterable[Iterable[str]] = (),
     public_size: int | None = None,
+    target: str | None = None,
 ) -> Procedure:
-    """The procedure that buys a certificate for a model that is there already; the whole budget is its share."""
+    """The procedure that buys a certificate for a model that is there already; the whole budget is its share.
+
+    ``target``: a tenth of it also buys how often the model predicts this column right (:mod:`.accuracy`).
+    """
+    if target is not None:
+        _ = model.domain[target]
     wanted = tuple(dict.fromkeys(model.domain.clique(c) for c in cliques))
     for clique in wanted:
         if model.domain.size(clique) > LARGEST_TABLE:
@@ -299,5 +267,8 @@ def certify_later(
     if isinstance(budget, ApproxDP) and within is None:
         raise BudgetError(f"{budget} is too small or too large for Gaussian noise; take ε between 1e-6 and 700")
     whole = Whole(model.domain, unit, budget, public_size)
-    certifying = Certifying(within or budget, lambda released: model, wanted)
-    return Procedure(FOUND, whole, (certifying.step(whole),), composition="as one Gaussian" if within else "composed")
+    fit, right = (within or budget).split(_TARGET_PARTS) if target is not None else (within or budget, None)
+    steps = [Certifying(fit, lambda released: model, wanted).step(whole)]
+    if target is not None and right is not None:
+        steps.append(accuracy_step(whole, right, model, target, FOUND))
+    return Procedure(FOUND, whole, tuple(steps), composition="as one Gaussian" if within else "composed")

@@ -10,6 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from ..arguments import shortened
+from ..domain import Domain
 from ..errors import InputError
 from ..measurement import Measurement, Measurements
 from ..privacy.curator import Curator, ExactCurator
@@ -103,3 +104,14 @@ def as_measurements(measurements: object) -> Measurements:
     if not measurements:
         raise InputError("there are no measurements to estimate from; get some with measure(curator)")
     return measurements
+
+
+def require_found(domain: Domain) -> Domain:
+    """Columns of which nothing is left to be found: who asks for tables by themselves must know their levels."""
+    if isinstance(domain, Domain) and domain.sought:
+        names = ", ".join(repr(a.name) for a in domain.sought[:5])
+        raise InputError(
+            f"the bins or levels of {names} are to be found privately, which `discreet fit` and resolve(domain) do as "
+            "their first steps; here they must be known: give edges = […] or levels = […]"
+        )
+    return domain

@@ -62,11 +62,11 @@ def error_curve(
     """
     if not tables:
         raise InputError("this plan has no tables whose error is known before a row is read")
-    budgets = [_scaled(own, Fraction(repr(float(f))) * _amount(own)) for f in FACTORS]
+    budgets = [scaled_budget(own, Fraction(repr(float(f))) * _amount(own)) for f in FACTORS]
     if amounts is not None:
         if not amounts or not all(math.isfinite(a) and a > 0 for a in amounts):
             raise InputError(f"amounts are positive numbers, the totals to compare; got {list(amounts)!r}")
-        budgets = [_scaled(own, Fraction(repr(float(a)))) for a in amounts]
+        budgets = [scaled_budget(own, a) for a in amounts]
     errors = []
     for budget in budgets:
         whole = sum(cells * mean_absolute(_shrunk(noise, own, budget)) for cells, noise in tables)
@@ -82,7 +82,10 @@ def _amount(budget: Budget) -> Fraction:
     return budget.epsilon
 
 
-def _scaled(budget: Budget, amount: Fraction) -> Budget:
+def scaled_budget(budget: Budget, amount: float | Fraction) -> Budget:
+    """A budget of the same kind with another total of ε (or of ρ)."""
+    if isinstance(amount, float | int):
+        amount = Fraction(repr(float(amount)))  # the decimal that a person sees
     if isinstance(budget, ApproxDP):
         return ApproxDP(amount, budget.delta)
     return type(budget)(amount)  # type: ignore[call-arg]

@@ -7,7 +7,7 @@ follows: a plan is a prepared procedure, measuring is running it, fitting is bot
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from ..domain import Clique, Domain
 from ..measurement import Measurements
 from ..models.base import Model
-from ..privacy.budget import Budget
+from ..privacy.budget import ApproxDP, Budget
 from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
-from .checks import check_curator, check_types
+from .checks import check_curator, check_types, require_found
 from .procedure import Procedure, Whole
 from .self_check import with_self_check
 
@@ -39,7 +39,9 @@ class Learner(ABC, Generic[Result]):
     certified: ClassVar[float] = 0.0
     """Which part of the budget buys a certificate of fit (:mod:`.certifying`), unless somebody says otherwise."""
     as_one_gaussian: ClassVar[bool] = False
-    """Whether all its steps are Gaussian under (ε, δ): then it can also be prepared with a share of the μ² within."""
+    """Whether all its steps may be Gaussian under (ε, δ): it can then be prepared with a share of the μ² within."""
+    at_once: ClassVar[bool] = False
+    """Whether :meth:`estimates` is much faster than as many times :meth:`estimate`."""
     passes: ClassVar[int] = 100
     """About how often estimating goes through the whole graph, for forecasts of time."""
 
@@ -55,10 +57,21 @@ class Learner(ABC, Generic[Result]):
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> Result:
         """The model from what was released; post-processing, which costs nothing."""
 
+    def estimates(self, many: Sequence[Measurements], domain: Domain | None = None) -> list[Result]:
+        """A model of each of several sets of the same sums with other noise, as noise intervals ask for; without a
+        card. Whoever has a faster way than one after the other says so in ``at_once``."""
+        return [self.estimate(one, domain) for one in many]
+
     def expected(self, measurements: Measurements) -> Callable[[Model], list[NDArray[np.float64]]] | None:
         """What a model expects of each measurement, for noise intervals of sums that are no contingency tables; None
         where all of them are."""
         return None
+
+    def within(self, domain: Domain, budget: Budget) -> Budget:
+        """The budget in the notion that its steps, and a certificate with them, add up in. It can be prepared with a
+        share of that, too."""
+        gaussian = budget.to_gaussian() if self.as_one_gaussian and isinstance(budget, ApproxDP) else None
+        return gaussian or budget
 
     def wanted(self, domain: Domain) -> dict[Clique, float]:
         """Sets of columns that the user named, with their weights: what the model is for; none for all alike."""
@@ -67,6 +80,11 @@ class Learner(ABC, Generic[Result]):
     def most_work(self, domain: Domain) -> tuple[int, float] | None:
         """Bytes and seconds that learning takes at most, besides reading the rows, where they follow from the columns
         alone; None where a forecast goes by what the procedure shows."""
+        return None
+
+    def pair_error(self, whole: Whole, records: float) -> float | None:
+        """About how far pairs of columns will be from so many records, in total variation and on average, where that
+        does not follow from tables that are known before; None where it does."""
         return None
 
     def compared(self, domain: Domain) -> int:
@@ -82,12 +100,12 @@ class Learner(ABC, Generic[Result]):
         public_size: int | None = None,
     ) -> Procedure:
         """What would be asked, to be printed: the very procedure that :meth:`fit` runs."""
-        return self.prepare(Whole(domain, unit, budget, public_size, approximate_size))
+        return self.prepare(Whole(require_found(domain), unit, budget, public_size, approximate_size))
 
     def measure(self, curator: Curator, share: Budget | None = None) -> Measurements:
         """Ask the curator, with ``share`` or all that remains. Guarantee: the share; see :mod:`.procedure`."""
         check_curator(curator)
-        whole = Whole(curator.domain, curator.unit, curator.share_of(share), curator.public_size)
+        whole = Whole(require_found(curator.domain), curator.unit, curator.share_of(share), curator.public_size)
         return self.prepare(whole).run(curator)
 
     def fit(self, curator: Curator, share: Budget | None = None) -> Result:

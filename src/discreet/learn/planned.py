@@ -100,6 +100,11 @@ def measuring(budget: Budget) -> str:
 def steps_text(steps: Iterable[tuple[str, float, Sequence[PlannedTable]]], size: float | None) -> str:
     """A line for each step, by the name that ledger and card give it, with its share; its tables, where it has some
     that are known before, are indented. Errors are relative to the number of records where one is known."""
+    return _aligned(step_lines(steps, size))
+
+
+def step_lines(steps: Iterable[tuple[str, float, Sequence[PlannedTable]]], size: float | None) -> list[list[str]]:
+    """The cells of :func:`steps_text`, headings first."""
     error = "expected |error|, records" if size is None else f"expected L1 at n ≈ {size:g}"
     lines = [["step", "cells", "share", "noise", "standard deviation", error]]
     for name, share, rows in steps:
@@ -108,7 +113,7 @@ def steps_text(steps: Iterable[tuple[str, float, Sequence[PlannedTable]]], size:
         else:
             lines.append([name, "", _percent(share), "", "", ""])
             lines += [_cells(f"  {row.label}", row, size) for row in rows]
-    return _aligned(lines)
+    return lines
 
 
 def _cells(label: str, row: PlannedTable, size: float | None) -> list[str]:

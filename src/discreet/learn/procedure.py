@@ -28,6 +28,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
+from .. import markup
 from ..arguments import require_domain
 from ..domain import Clique, Domain
 from ..errors import InputError, counted
@@ -42,7 +43,7 @@ from ..progress import step_begins
 from . import planned
 from .checks import check_curator, checked_public_size, checked_size
 from .error_curve import ErrorCurve, error_curve
-from .planned import PlannedTable, settled_later, steps_text
+from .planned import PlannedTable, settled_later, step_lines, steps_text
 from .transcript import Transcript
 
 Found = Mapping[str, Any]
@@ -50,12 +51,18 @@ Found = Mapping[str, Any]
 Asks = Callable[[Measurements], Asking[Found | None]]
 """From what earlier steps released (their sums, and in ``found`` the rest) to the requests of a step."""
 
+Kept = bool | Literal["tables"]
+"""Whether the sums of a step are used for the model: all, none, or its tables alone."""
+Composition = Literal["composed", "in sequence", "as one Gaussian", "in blocks"]
+"""How shares add up to the budget."""
+
 
 @dataclass(frozen=True)
 class Step:
     """One step: its name for people, its share, the rows that a plan shows of it, and what it asks.
 
-    ``kept``: whether its noisy sums are among those that the model is estimated from. ``rate``: the step is asked of a
+    ``kept``: whether its noisy sums are among those that the model is estimated from; "tables": its tables are, and
+    nothing else. ``rate``: the step is asked of a
     random sample of the records. ``block``: it is asked of this block, in a procedure that divides the records.
     """
 
@@ -63,7 +70,7 @@ class Step:
     share: Budget
     rows: tuple[PlannedTable, ...]
     asks: Asks
-    kept: bool = True
+    kept: Kept = True
     rate: Fraction | None = None
     block: int | None = None
 
@@ -126,10 +133,20 @@ class Whole:
         """The noisy number of records."""
         return self.measure("number of records", Measure(share, Marginals(self.domain, [()])), kept=kept)
 
-    def later(self, name: str, share: Budget, asks: Asks, *mechanisms: str, kept: bool = True) -> Step:
+    def later(self, name: str, share: Budget, asks: Asks, *mechanisms: str, kept: Kept = True) -> Step:
         """A step that is made from what earlier ones released, within this share."""
         row = settled_later(name, float(part_of(share, self.budget)), *mechanisms)
         return Step(name, share, (row,), asks, kept)
+
+
+@dataclass(frozen=True)
+class FoundFirst:
+    """The first so many steps find what the columns are (:mod:`.discovery`); ``then`` makes the procedure that follows.
+    ``aside``: the part of δ that is set aside for what those steps release by mistake."""
+
+    steps: int
+    then: Callable[[Measurements], Procedure]
+    aside: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -145,8 +162,9 @@ class Procedure:
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
     given: tuple[Measurement, ...] = ()
-    composition: Literal["composed", "in sequence", "as one Gaussian", "in blocks"] = "composed"
+    composition: Composition = "composed"
     spec: Mapping[str, Any] = field(default_factory=dict)
+    found_first: FoundFirst | None = None
 
     def __post_init__(self) -> None:
         parts = [part_of(step.share, self.budget) for step in self.steps]
@@ -206,24 +224,36 @@ class Procedure:
         kept: list[Measurement] = list(self.given)
         found: dict[str, Any] = {}
         asked = curator
+        first = self.found_first
+        aside = Fraction(0) if first is None else first.aside
         if self.composition == "in sequence":
             asked = curator.in_sequence(self.budget)
         elif self.composition == "as one Gaussian":
-            asked = curator.in_gaussian(self.budget)
+            asked = curator.in_gaussian(self.budget, aside)
+        elif aside:
+            asked = curator.in_steps(self.budget, aside)
         in_blocks = self.composition == "in blocks"
         blocks = curator.partition(len(self.steps), self.budget) if in_blocks else ()
 
-        for done, step in enumerate(self.steps):
+        steps = self.steps
+        done = 0
+        while done < len(steps):
+            if first is not None and done == first.steps:
+                rest = first.then(Measurements(kept, {"found": found}))
+                asked.narrow(rest.domain)
+                kept, steps = list(rest.given), (*steps[:done], *rest.steps)
+            step = steps[done]
             who = asked if step.block is None else blocks[step.block]
-            step_begins(step.name, done, len(self.steps), partial(_left, who))
+            step_begins(step.name, done, len(steps), partial(_left, who))
             with who.step(step.name, step.share):
                 if step.rate is not None:
                     who = who.subsample(step.rate, step.share)
                 released = Measurements(kept, {"found": found})
                 measured, more = answered(who, step.asks(released), ask)
-            kept += measured if step.kept else []
+            kept += [m for m in measured if (m.clique if step.kept == "tables" else step.kept)]
             found |= more or {}
-        step_begins("all is asked; the rest is computing", len(self.steps), len(self.steps), partial(_left, asked))
+            done += 1
+        step_begins("all is asked; the rest is computing", len(steps), len(steps), partial(_left, asked))
         return Measurements(kept, {**curator.statement(), "found": found})
 
     def _check(self, curator: Curator) -> None:
@@ -273,6 +303,12 @@ class Procedure:
         known = [(t.cells * float(t.grid), t.noise) for t in self.tables if t.cells]
         return error_curve(known, self.budget, self.whole.size, amounts)
 
+    @property
+    def _words(self) -> tuple[str, ...]:
+        pure = isinstance(self.budget, ApproxDP) and all(isinstance(step.share, PureDP) for step in self.steps)
+        unused = "Laplace noise is less than Gaussian noise for so few columns: all steps are pure, and δ is not used."
+        return (*self.notes, unused) if pure else self.notes
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "method": self.method,
@@ -289,16 +325,26 @@ class Procedure:
                 for step in self.steps
             ],
             "tables": [row.to_dict() for row in self.tables],
-            "notes": list(self.notes),
+            "notes": list(self._words),
         }
 
-    def __str__(self) -> str:
+    def _head(self) -> str:
         known = sum(bool(row.cells) for row in self.tables)
         size = f", {counted(known, 'table')}, {counted(self.cells, 'cell')}" if known else ""
-        head = f"{self.method}: {counted(len(self.steps), 'step')}{size}; {self.budget}; protects {self.unit}"
-        steps = ((step.name, float(part_of(step.share, self.budget)), step.rows) for step in self.steps)
-        reasons = dict.fromkeys(row.why for row in self.tables if row.why)
-        return "\n".join((head, steps_text(steps, self.whole.size), *reasons, *self.notes))
+        return f"{self.method}: {counted(len(self.steps), 'step')}{size}; {self.budget}; protects {self.unit}"
+
+    def _shown(self) -> list[tuple[str, float, tuple[PlannedTable, ...]]]:
+        return [(step.name, float(part_of(step.share, self.budget)), step.rows) for step in self.steps]
+
+    def _below(self) -> list[str]:
+        return [*dict.fromkeys(row.why for row in self.tables if row.why), *self._words]
+
+    def __str__(self) -> str:
+        return "\n".join((self._head(), steps_text(self._shown(), self.whole.size), *self._below()))
+
+    def _repr_html_(self) -> str:
+        head, *lines = step_lines(self._shown(), self.whole.size)
+        return markup.table(self._head(), head, lines, self._below())
 
 
 def _left(curator: Curator) -> float:

@@ -39,6 +39,7 @@ from ..privacy.curator import Curator, Selection
 from ..privacy.ledger_entries import Had
 from ..privacy.requests import Ask, Request
 from ..privacy.stability import Stability
+from ..privacy.unlisted import Unlisted
 from ..privacy.voting import Vote
 
 try:
@@ -228,6 +229,8 @@ def plain_answer(answer: Any) -> dict[str, Any]:
         signs = None if answer.signs is None else [bool(s) for s in answer.signs]
         rest = [answer.word, answer.noisy_distance, answer.threshold, answer.scale]
         return {"stability": [signs, *rest]}
+    if isinstance(answer, Unlisted):
+        return {"unlisted": [dict(answer.counts), answer.threshold, answer.scale]}
     if isinstance(answer, Vote):
         return {"vote": [answer.winner, dict(answer.counts), answer.threshold]}
     raise TypeError(f"an answer of the kind {type(answer).__name__} cannot be written down")
@@ -243,6 +246,8 @@ def answer_from(plain: Mapping[str, Any], domain: Domain) -> Any:
     if "stability" in plain:
         signs, word, distance, threshold, scale = plain["stability"]
         return Stability(None if signs is None else np.array(signs, dtype=bool), word, distance, threshold, scale)
+    if "unlisted" in plain:
+        return Unlisted(*plain["unlisted"])
     winner, counts, threshold = plain["vote"]
     return Vote(winner, counts, threshold)
 

@@ -5,13 +5,17 @@ All of it is post-processing of noisy tables by public knowledge, so it costs no
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..conditions import known
+from ..dependencies import Dependency
 from ..domain import Clique, Domain
-from ..factor import CliqueVector, Factor
+from ..factor import CliqueVector, Factor, spread
+from ..graph import DEFAULT_MEMORY_LIMIT
 from ..impossible import Rule
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
@@ -23,7 +27,7 @@ from ..models.markov import MarkovRandomField
 def impossible_cells(domain: Domain, columns: Clique, rules: tuple[Rule, ...] | None = None) -> NDArray[np.bool_]:
     """True for the cells of a table over these columns that a rule about some of them excludes."""
     out = np.zeros(tuple(domain[name].size for name in columns), dtype=bool)
-    for rule in domain.impossible if rules is None else rules:
+    for rule in domain.zeros if rules is None else rules:
         if not all(name in columns for name, _ in rule):
             continue
         labels = dict(rule)
@@ -36,7 +40,7 @@ def impossible_cells(domain: Domain, columns: Clique, rules: tuple[Rule, ...] | 
 
 def without_impossible(measurements: Measurements, domain: Domain) -> Measurements:
     """The same tables with zeros where no record can be."""
-    if not domain.impossible:
+    if not domain.zeros:
         return measurements
     items = []
     for m in measurements:
@@ -50,49 +54,101 @@ def without_impossible(measurements: Measurements, domain: Domain) -> Measuremen
 
 
 def enforced(model: Model) -> Model:
-    """The model conditioned on nothing impossible having happened, as far as its family can say so.
+    """The model conditioned on nothing impossible having happened.
 
-    A network keeps its graph: rules within a family are enforced, row by row; others are not, and the card says which.
-    Any other model becomes a Markov random field with potentials of −∞, where every rule holds.
+    A network keeps its graph where every rule is within one of its families, row by row. Otherwise, and for any other
+    family, it becomes a Markov random field with potentials of −∞, where every rule holds; unless a network that rules
+    tie together would be too wide for exact inference: then it stays one, and its card says which rules it does not
+    know. (Records drawn from it keep to them all the same.)
     """
     domain = model.domain
-    if not domain.impossible:
+    if not domain.zeros and not domain.dependencies:
         return model
+    masks = _masks(model)
     if isinstance(model, BayesianNetwork):
-        return _enforced_network(model)
-    field = to_markov(model)
-    potentials: dict[Clique, Any] = {clique: factor.values for clique, factor in field.potentials.items()}
-    for rule in domain.impossible:
+        model, left = _within_families(model, masks)
+        if not left:
+            return model.with_card(_card(model, len(masks), []))
+        field = _conditioned(model, left)
+        if field.forecast.bytes > DEFAULT_MEMORY_LIMIT:
+            return model.with_card(_card(model, len(masks) - len(left), [mask.text for mask in left]))
+        return field.with_card(_card(model, len(masks), []))
+    return _conditioned(model, masks).with_card(_card(model, len(masks), []))
+
+
+@dataclass(frozen=True)
+class _Mask:
+    """Cells of a table that cannot be, and why."""
+
+    clique: Clique
+    cells: NDArray[np.bool_]
+    text: str
+
+    def on(self, columns: Clique) -> NDArray[np.bool_]:
+        """The cells of a table over these columns, among which its own are."""
+        return np.asarray(spread(self.cells.astype(np.float64), self.clique, columns), dtype=bool)
+
+
+def _masks(model: Model) -> list[_Mask]:
+    domain = model.domain
+    out = []
+    for rule in domain.zeros:
         clique = domain.clique([name for name, _ in rule])
-        home = next((c for c in potentials if set(clique) <= set(c)), clique)
+        text = " and ".join(f"{n} in {list(labels)}" for n, labels in rule)
+        out.append(_Mask(clique, impossible_cells(domain, clique, (rule,)), text))
+    for dependency in domain.dependencies:
+        if dependency.kind == "determines":
+            clique = domain.clique(dependency.columns)
+            out.append(_Mask(clique, _undetermined(model, dependency, clique), str(dependency)))
+    return out
+
+
+def _undetermined(model: Model, dependency: Dependency, clique: Clique) -> NDArray[np.bool_]:
+    """All values of the result but the most probable one, for known values of what determines it. It is read off the
+    model, and so post-processing."""
+    axis = clique.index(dependency.result)
+    p = np.asarray(model.marginal(clique).probabilities)
+    out: NDArray[np.bool_] = np.arange(p.shape[axis]) != np.moveaxis(p, axis, -1).argmax(axis=-1)[..., None]
+    for position, name in enumerate(n for n in clique if n != dependency.result):
+        is_known = np.isin(np.arange(model.domain[name].size), list(known(model.domain[name])))
+        shape = [1] * out.ndim
+        shape[position] = len(is_known)
+        out = out & is_known.reshape(shape)
+    return np.moveaxis(out, -1, axis)
+
+
+def _conditioned(model: Model, masks: list[_Mask]) -> MarkovRandomField:
+    domain, field = model.domain, to_markov(model)
+    potentials: dict[Clique, Any] = {clique: factor.values for clique, factor in field.potentials.items()}
+    for mask in masks:
+        home = next((c for c in potentials if set(mask.clique) <= set(c)), mask.clique)
         table = potentials.get(home, np.zeros(tuple(domain[n].size for n in home)))
-        potentials[home] = np.where(impossible_cells(domain, home, (rule,)), -np.inf, table)
+        potentials[home] = np.where(mask.on(home), -np.inf, table)
     factors = CliqueVector.of(domain, (Factor(domain.project(c), table) for c, table in potentials.items()))
-    return MarkovRandomField(domain, factors, _card(model, len(domain.impossible), []))
+    return MarkovRandomField(domain, factors, model.card)
 
 
-def _enforced_network(model: BayesianNetwork) -> BayesianNetwork:
+def _within_families(model: BayesianNetwork, masks: list[_Mask]) -> tuple[BayesianNetwork, list[_Mask]]:
+    """The network with the rules that its families can say, and those that they cannot."""
     tables = {name: np.array(table) for name, table in model.tables.items()}
-    left: list[Rule] = []
-    for rule in model.domain.impossible:
-        names = {name for name, _ in rule}
+    left: list[_Mask] = []
+    for mask in masks:
+        names = set(mask.clique)
         homes = [n for n in model.domain if names <= {n, *model.parents[n]} and n in names]
-        if not homes:
-            left.append(rule)
+        whole = bool(homes)
         for child in homes:
             columns = (*model.parents[child], child)
-            rows = np.where(impossible_cells(model.domain, columns, (rule,)), 0.0, tables[child])
+            rows = np.where(mask.on(columns), 0.0, tables[child])
             total = rows.sum(axis=-1, keepdims=True)
             # Where nothing is left of a row, its parents cannot come together, which this table cannot say.
+            whole = whole and bool(np.all(total > 0))
             tables[child] = np.where(total > 0, rows / np.where(total > 0, total, 1.0), tables[child])
-    card = _card(model, len(model.domain.impossible) - len(left), left)
-    return BayesianNetwork(model.domain, model.parents, tables, card)
+        if not whole:
+            left.append(mask)
+    return BayesianNetwork(model.domain, model.parents, tables, model.card), left
 
 
-def _card(model: Model, held: int, left: list[Rule]) -> dict[str, Any] | None:
+def _card(model: Model, held: int, left: list[str]) -> dict[str, Any] | None:
     if model.card is None:
         return None
-    facts: dict[str, Any] = {"impossible_enforced": held}
-    if left:
-        facts["impossible_not_enforced"] = [" and ".join(f"{n} in {list(ls)}" for n, ls in rule) for rule in left]
-    return {**model.card, **facts}
+    return {**model.card, "impossible_enforced": held, **({"impossible_not_enforced": left} if left else {})}

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import markup
+from ..conditions import Condition
 from ..domain import Level, level_text
 from ..errors import InputError, counted, did_you_mean
 from ..frames import frame_of
@@ -17,6 +19,8 @@ from ..language import quoted
 
 SHOWN_ROWS = 24
 SHOWN_COLUMNS = 8
+FIGURES = {"P": "probability", "E": "mean", "SD": "deviation", "QUANTILE": "quantile"}
+"""What the cells of an answer are, by the kind of the question."""
 
 
 class Estimate(float):
@@ -41,8 +45,11 @@ def _title(kind: str, targets: Iterable[str], given: Iterable[str]) -> str:
     return f"{kind}({', '.join(targets)}{' | ' + condition if condition else ''})"
 
 
-def _terms(levels: Mapping[str, str]) -> list[str]:
-    return [f"{quoted(name)}={quoted(label, is_level=True)}" for name, label in levels.items()]
+def _terms(said: Mapping[str, str | Condition]) -> list[str]:
+    return [
+        what.text if isinstance(what, Condition) else f"{quoted(name)}={quoted(what, is_level=True)}"
+        for name, what in said.items()
+    ]
 
 
 def _probability_text(p: float) -> str:
@@ -59,7 +66,7 @@ def _caution_text(caution: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A table of probabilities with a label on every cell.
+    """A table of probabilities, or of another figure, with a label on every cell.
 
     Parameters
     ----------
@@ -67,11 +74,14 @@ class Answer:
         One name and one tuple of labels an axis.
     probabilities:
         The table, one axis for each name; a plain number when every target of the question was fixed to a level.
+        For a question about numbers, their means, standard deviations or quantiles; :attr:`values` is another name.
     given:
-        The condition of the question, by label; the columns of a conditional table that are conditioned on but not
-        fixed are axes of the table, and listed in ``given_names``.
+        The condition of the question, by label or as a condition; the columns of a conditional table that are
+        conditioned on but not fixed are axes of the table, and listed in ``given_names``.
     event:
-        Targets of the question that were fixed to a level: ``P(dysp=yes)``.
+        Targets of the question that were fixed to a level or a condition: ``P(dysp=yes)``.
+    kind, number:
+        ``"P"``; or ``"E"``, ``"SD"``, ``"QUANTILE"``, and of what: ``age``, or ``age, 0.9``.
     method, reason:
         How the numbers came about (``"exact"``, ``"loopy"``, ``"gibbs"``) and why that way.
     caution:
@@ -81,12 +91,15 @@ class Answer:
     names: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
     probabilities: NDArray[np.float64]
-    given: Mapping[str, str] = field(default_factory=dict)
-    event: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str | Condition] = field(default_factory=dict)
+    event: Mapping[str, str | Condition] = field(default_factory=dict)
     given_names: tuple[str, ...] = ()
     method: str = "exact"
     reason: str = ""
     caution: str = ""
+    kind: str = "P"
+    number: str = ""
+    remark: str = ""
 
     def __post_init__(self) -> None:
         table = np.array(self.probabilities, dtype=np.float64)
@@ -99,7 +112,22 @@ class Answer:
     def title(self) -> str:
         """The question in the query language."""
         targets = [quoted(n) for n in self.names if n not in self.given_names] + _terms(self.event)
-        return _title("P", targets, [*map(quoted, self.given_names), *_terms(self.given)])
+        asked = [self.number] if self.number else targets
+        return _title(self.kind, asked, [*map(quoted, self.given_names), *_terms(self.given)])
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        return self.probabilities
+
+    @property
+    def figure(self) -> str:
+        """What the cells are, in a word."""
+        return FIGURES[self.kind]
+
+    def _text(self, x: float) -> str:
+        if self.kind == "P":
+            return _probability_text(x)
+        return "undefined" if math.isnan(x) else f"{x:.6g}"
 
     # -- reading numbers out -------------------------------------------------------------------------------------
 
@@ -149,16 +177,18 @@ class Answer:
         return {
             "question": self.title,
             "names": list(self.names),
-            "cells": [{"levels": list(labels), "probability": p} for labels, p in self],
+            "cells": [{"levels": list(labels), self.figure: p} for labels, p in self],
             "method": self.method,
+            **({"remark": self.remark} if self.remark else {}),
             **({"caution": self.caution} if self.caution else {}),
         }
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """One row for each cell, a column for each name and ``probability``, as pandas, polars or pyarrow."""
+        """One row for each cell, a column for each name and ``probability`` (or what else the cells are), as pandas,
+        polars or pyarrow."""
         cells = list(self)
         columns: dict[str, list[Any]] = {n: [labels[axis] for labels, _ in cells] for axis, n in enumerate(self.names)}
-        columns["probability" if "probability" not in columns else "P"] = [p for _, p in cells]
+        columns[self.figure if self.figure not in columns else self.kind] = [p for _, p in cells]
         return frame_of(columns, backend)
 
     # -- showing -------------------------------------------------------------------------------------------------
@@ -168,20 +198,20 @@ class Answer:
         table = self.probabilities
         if table.ndim == 2 and 1 < table.shape[1] <= SHOWN_COLUMNS:
             head = [self.names[0], *(f"{self.names[1]}={label}" for label in self.labels[1])]
-            lines = [[l, *map(_probability_text, row)] for l, row in zip(self.labels[0], table, strict=True)]
+            lines = [[l, *map(self._text, row)] for l, row in zip(self.labels[0], table, strict=True)]
         else:
-            head = [*self.names, "probability"]
+            head = [*self.names, self.figure]
             some = np.ndindex(table.shape)
-            lines = [[*self._labels_at(i), _probability_text(float(table[i]))] for i, _ in zip(some, range(10_000))]  # noqa: B905
-        left_out = (table.size if head[-1] == "probability" else len(lines)) - min(len(lines), SHOWN_ROWS)
+            lines = [[*self._labels_at(i), self._text(float(table[i]))] for i, _ in zip(some, range(10_000))]  # noqa: B905
+        left_out = (table.size if head[-1] == self.figure else len(lines)) - min(len(lines), SHOWN_ROWS)
         return head, lines[:SHOWN_ROWS], left_out
 
     def __repr__(self) -> str:
         note = "" if self.method == "exact" else f"   [{self.method}]"
         if not self.names:
-            return f"{self.title} = {_probability_text(float(self))}{note}{_caution_text(self.caution)}"
+            return f"{self.title} = {self._text(float(self))}{note}{self.remarks}"
         head, lines, left_out = self._rows()
-        labelled = 1 if head[-1] != "probability" else len(head) - 1
+        labelled = 1 if head[-1] != self.figure else len(head) - 1
         width = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
         text = [self.title + note]
         for row in [head, *lines]:
@@ -191,24 +221,38 @@ class Answer:
             text.append(("  " + "  ".join(cells)).rstrip())
         if left_out:
             text.append(f"  … and {left_out} more; to_frame() has them all")
-        return "\n".join(text) + _caution_text(self.caution)
+        return "\n".join(text) + self.remarks
+
+    def _repr_html_(self) -> str:
+        note = "" if self.method == "exact" else f"   [{self.method}]"
+        if not self.names:
+            return markup.table(f"{self.title} = {self._text(float(self))}{note}", notes=[self.remarks.strip()])
+        head, lines, left_out = self._rows()
+        more = [f"… and {left_out} more; to_frame() has them all"] if left_out else []
+        labels = 1 if head[-1] != self.figure else len(head) - 1
+        return markup.table(self.title + note, head, lines, [*more, self.remarks.strip()], labels=labels)
+
+    @property
+    def remarks(self) -> str:
+        """What is to be said below the answer."""
+        return (f"\n  {self.remark}" if self.remark else "") + _caution_text(self.caution)
 
 
 @dataclass(frozen=True, eq=False)
-class Assignment(Mapping[str, Level]):
+class Assignment(Mapping[str, Level | float]):
     """The most probable values of some columns: a mapping from names to levels, with its probability.
 
     ``log_probability`` is that of the assignment given the condition; NaN when the method could not tell.
     """
 
-    values_: Mapping[str, Level]
+    values_: Mapping[str, Level | float]
     log_probability: float
-    given: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str | Condition] = field(default_factory=dict)
     method: str = "exact"
     reason: str = ""
     caution: str = ""
 
-    def __getitem__(self, name: str) -> Level:
+    def __getitem__(self, name: str) -> Level | float:
         return self.values_[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -235,6 +279,11 @@ class Assignment(Mapping[str, Level]):
             "method": self.method,
             **({"caution": self.caution} if self.caution else {}),
         }
+
+    def _repr_html_(self) -> str:
+        rows = [[name, level_text(value)] for name, value in self.values_.items()]
+        notes = [f"probability {_probability_text(self.probability)}", _caution_text(self.caution).strip()]
+        return markup.table(self.title, (), rows, notes, labels=2)
 
     def __repr__(self) -> str:
         width = max(map(len, self.values_), default=0)

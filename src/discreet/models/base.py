@@ -19,9 +19,10 @@ from ..errors import InputError, counted
 from ..factor import CliqueVector
 from ..graph import DEFAULT_MEMORY_LIMIT, Forecast
 from ..io.export import write_model
-from . import divergence, plotting, queries, sampling
+from . import completing, divergence, numbers, plotting, queries, sampling
 from .answer import Answer, Assignment, Estimate
 from .checks import edges_of
+from .density import Density
 from .distribution import Given
 from .encoding import encode
 from .options import Approximation, GibbsDraws
@@ -206,14 +207,21 @@ class Model(ABC):
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         **options: Unpack[Approximation],
     ) -> Answer | Assignment:
-        """Answer a question in the query language: ``P(lung, bronc | smoke=yes)``, ``MAP(lung, tub | xray=yes)``.
+        """Answer a question in the query language: ``P(lung, bronc | smoke=yes)``, ``MAP(lung, tub | xray=yes)``,
+        ``P(18 <= age < 65 | job)``, ``E(age | job=Sales)``, ``QUANTILE(income, 0.9 | known(income))``.
 
         Method and options are those of :meth:`marginal`; the most probable values are always exact.
         """
         question = language.resolve(language.parse(text), self.domain)
-        answer = queries.ask(self, question, method, memory_limit, options)
+        answer = numbers.ask(self, question, method, memory_limit, options)
         caution = (self.card or {}).get("caution")
         return replace(answer, caution=str(caution)) if caution else answer
+
+    def density(self, name: str) -> Density:
+        """How the numbers of a column are spread within its bins: for records and questions alike."""
+        if name not in self._densities:
+            self._densities[name] = numbers.density_of(self, name)
+        return self._densities[name]
 
     # -- samples -------------------------------------------------------------------------------------------------
 
@@ -224,18 +232,38 @@ class Model(ABC):
         *,
         given: Given | None = None,
         method: str = "auto",
-        within_bins: bool = False,
+        where: str | None = None,
+        labels: bool = False,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
         **options: Unpack[GibbsDraws],
     ) -> Records:
-        """Draw ``n`` records, with the original labels and column order.
+        """Draw ``n`` records, with the values, types and column order of the original.
 
         ``method``: ``"exact"`` draws independent records; ``"rounded"`` rounds expected counts instead of drawing them
         (less variance, records not independent); ``"gibbs"`` approximates on graphs that are too wide; ``"auto"``
-        is exact if the forecast allows it. ``within_bins`` draws binned numbers uniformly within their bins. Options of
-        Gibbs sampling: ``chains``, ``burn_in`` and ``thin``.
+        is exact if the forecast allows it. ``given`` fixes columns, ``where`` restricts them in the words of the query
+        language: ``"age >= 40, sex in {M}"``. Numbers and dates are drawn within their bins and periods (see
+        :meth:`density`); with ``labels`` they are these. Options of Gibbs sampling: ``chains``, ``burn_in``, ``thin``.
         """
-        return sampling.sample(self, n, random_state, given, method, within_bins, memory_limit, options)
+        return sampling.sample(self, n, random_state, given, method, labels, where, memory_limit, options)
+
+    def complete(
+        self,
+        rows: object,
+        random_state: RandomState = None,
+        *,
+        where: str | None = None,
+        known: bool = False,
+        labels: bool = False,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    ) -> Records:
+        """Public rows with what is absent drawn given what is there: a frame or a mapping with some of the columns, in
+        which values may be absent. What is there stays as it is.
+
+        Exact; rows with the same known values cost as much as one. ``where`` restricts what is drawn, as for
+        :meth:`sample`; with ``known`` no missing value is drawn.
+        """
+        return completing.complete(self, rows, random_state, where, known, labels, memory_limit)
 
     # -- divergences ---------------------------------------------------------------------------------------------
 
@@ -309,6 +337,10 @@ class Model(ABC):
     def _sample_forward(self, n: int, rng: np.random.Generator, rounded: bool) -> NDArray[Any] | None:
         """Codes drawn without inference, or None when the family has no such way."""
         return None
+
+    @cached_property
+    def _densities(self) -> dict[str, Density]:
+        return {}
 
     @cached_property
     def _calibrated(self) -> Any:

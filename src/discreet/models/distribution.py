@@ -12,10 +12,11 @@ from ..domain import Clique, Domain
 from ..factor import CliqueVector
 from ..graph import Forecast
 from .answer import Estimate
+from .density import Density
 from .records import RandomState, Records
 
 Given = Mapping[str, object]
-"""A condition: levels by column."""
+"""A condition: levels by column, or conditions of the query language."""
 
 
 class Distribution(Protocol):
@@ -51,10 +52,12 @@ class Distribution(Protocol):
 
     def _sample_forward(self, n: int, rng: np.random.Generator, rounded: bool) -> NDArray[Any] | None: ...
 
+    def density(self, name: str) -> Density: ...
+
     def log_weight(self, records: object) -> NDArray[np.float64]: ...
 
     def estimate_log_partition(self, *, random_state: RandomState = None) -> Estimate: ...
 
-    def sample(self, n: int, random_state: RandomState = None) -> Records: ...
+    def sample(self, n: int, random_state: RandomState = None, *, labels: bool = False) -> Records: ...
 
     def edge_strength(self) -> dict[tuple[str, str], float]: ...

@@ -16,6 +16,7 @@ from ..graph import DEFAULT_MEMORY_LIMIT
 from ..inference.exact import get_engine
 from .answer import Estimate
 from .distribution import Distribution
+from .evidence import Evidence
 from .queries import marginal_factor
 from .records import RandomState, generator
 
@@ -92,13 +93,13 @@ def _marginals(p: Distribution, cliques: list[Clique]) -> Callable[[Clique], NDA
             return engine.calibrate(p.potentials).probabilities
         except CostError:
             pass  # one by one, then
-    return lambda names: marginal_factor(p, names, {}, "exact", DEFAULT_MEMORY_LIMIT, {})[0].exp()
+    return lambda names: marginal_factor(p, names, Evidence(p.domain), "exact", DEFAULT_MEMORY_LIMIT, {})[0].exp()
 
 
 def _draws(model: Distribution, samples: int, rng: np.random.Generator) -> Codes:
     if samples < 2:
         raise InputError(f"an estimate needs at least two samples, got samples={samples}")
-    return model.sample(samples, rng).codes
+    return model.sample(samples, rng, labels=True).codes
 
 
 def _log_partition(model: Distribution, rng: np.random.Generator) -> tuple[float, float]:

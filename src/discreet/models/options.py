@@ -33,7 +33,7 @@ _LOOPY = {"max_iterations", "tolerance", "damping"}
 _GIBBS = {"chains", "sweeps", "burn_in"}
 _TAKEN = {"auto": _LOOPY | _GIBBS, "exact": set[str](), "loopy": _LOOPY, "gibbs": _GIBBS}
 _OF_QUESTIONS = ("method", "memory_limit", "given", *Approximation.__annotations__)
-_OF_SAMPLES = ("given", "method", "within_bins", "memory_limit", "random_state", *GibbsDraws.__annotations__)
+_OF_SAMPLES = ("given", "method", "where", "labels", "memory_limit", "random_state", *GibbsDraws.__annotations__)
 
 
 def checked_approximation(options: Mapping[str, Any], method: str) -> dict[str, Any]:

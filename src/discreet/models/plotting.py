@@ -86,6 +86,18 @@ def draw(
     return ax
 
 
+def axes_for(ax: Any, size: tuple[float, float]) -> Any:
+    """The axes that were given, or those of a new figure."""
+    if ax is not None:
+        if not hasattr(ax, "annotate"):
+            raise InputError(f"ax is a matplotlib Axes, got a {type(ax).__name__}")
+        return ax
+    import matplotlib.pyplot as plt  # slow to import, and only needed to draw
+
+    width, height = size
+    return plt.subplots(figsize=(width, min(height, 40) if math.isfinite(height) else 5), layout="constrained")[1]
+
+
 def layout(model: Distribution, random_state: int = 0, edges: Collection[Edge] | None = None) -> tuple[Place, Routes]:
     """Where the columns go, one unit apart, and the points that an arrow passes on its way around others.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..conditions import Condition, number_line
 from ..domain import Attribute, Domain, level_text
 from ..encoding import Codes
 from ..errors import InputError, counted
 from ..frames import csv_text, inert, library
+from .density import Density
 from .encoding import check_codes, code_type
+from .values import has_numbers, may_be_missing, number_column, number_kind, number_texts, time_of_day, value_table
 
 RandomState = int | np.random.Generator | None
 CSV_BLOCK = 1 << 16
@@ -25,6 +28,8 @@ NOT_PRIVATE = {
     "exact": "NOT PRIVATE: drawn from a model that was learned without noise, which protects nobody",
 }
 """What records say of themselves, by the origin of their model."""
+COMPLETED = "given rows, completed"
+"""The origin of records that repeat what is known of the rows they were made from: no release covers that."""
 
 
 def origin_of(card: Mapping[str, Any] | None) -> str:
@@ -51,48 +56,15 @@ def generator(random_state: RandomState) -> np.random.Generator:
         ) from None
 
 
-def value_table(attribute: Attribute) -> tuple[list[Any], str]:
-    """The original value of each code, and the kind of the column: ``"int"``, ``"bool"`` or ``"str"``.
-
-    A column whose levels are numbers or booleans but which also has an ``other`` level comes back as text: one column
-    holds one kind, whether or not the other level was drawn.
-    """
-    kinds = {type(level) for level in attribute.levels}
-    kind = kinds.pop().__name__ if len(kinds) == 1 and attribute.other is None else "str"
-    values = [None if label == attribute.missing else label for label in attribute.labels]
-    if kind in ("int", "bool"):
-        values[: len(attribute.levels)] = attribute.levels  # type: ignore[assignment]
-    return values, kind if kind in ("int", "bool") else "str"
-
-
-def draw_within_bins(codes: Codes, attribute: Attribute, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Uniform numbers in the bins of the codes; NaN where the code is the missing or the other level.
-
-    Bins are half-open and the last is closed, so for whole numbers [a, b) holds a … b − 1 and the last also its end.
-    """
-    edges = np.asarray(attribute.edges, dtype=np.float64)
-    bins = len(edges) - 1
-    inside = codes < bins
-    at = np.where(inside, codes, 0)
-    low, high = edges[at], edges[at + 1]
-    u = rng.random(len(codes))
-    if attribute.integer:
-        last = high - np.where(at == bins - 1, 0, 1)
-        x = np.minimum(np.floor(low + u * (last - low + 1)), last)
-    else:
-        x = low + u * (high - low)
-        # low + u·width may round up to the end of the bin, which belongs to the next one.
-        x = np.where((x >= high) & (at != bins - 1), np.nextafter(high, low), x)
-    return np.where(inside, x, np.nan)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Records:
     """Rows of a model: compact codes, and their labels on demand.
 
-    ``numbers`` holds, for numeric columns that were drawn within their bins, the number of each row. ``method`` and
+    ``numbers`` holds the number of each row for columns that were drawn within their bins, or its days since 1970 for
+    columns of dates; NaN where there is none. ``method`` and
     ``reason`` say how the rows were drawn, ``origin`` what the card of their model says: ``"release"``, ``"public"``,
-    ``"research"``, ``"exact"`` or nothing. It goes into the metadata of Arrow tables and Parquet files.
+    ``"research"``, ``"exact"`` or nothing; or that rows were given, and completed. It
+    goes into the metadata of Arrow tables and Parquet files.
     """
 
     domain: Domain
@@ -121,7 +93,7 @@ class Records:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         columns = [self[name].tolist() for name in self.names]
         for row in zip(*columns, strict=True):
-            yield dict(zip(self.names, row, strict=True))
+            yield {name: None if x != x else x for name, x in zip(self.names, row, strict=True)}
 
     def counts(self, names: Sequence[str] | str) -> NDArray[np.int64]:
         """The contingency table of some columns, one axis for each name, in the order given."""
@@ -131,44 +103,47 @@ class Records:
         flat = np.ravel_multi_index(columns, shape) if chosen else np.zeros(len(self), dtype=np.int64)
         return np.bincount(flat, minlength=int(np.prod(shape, dtype=np.int64))).reshape(shape)
 
-    def within_bins(self, random_state: RandomState = None) -> Records:
-        """The same rows, with every numeric column drawn uniformly within its bins."""
+    def with_numbers(
+        self,
+        random_state: RandomState = None,
+        densities: Callable[[str], Density] | None = None,
+        conditions: Mapping[str, Condition] | None = None,
+    ) -> Records:
+        """The same rows with a number, or a day, for every code that stands for several.
+
+        ``densities``: how the numbers of a column are spread within its bins, by name; by default as the rows
+        themselves are. ``conditions``: what numbers of a column are wanted.
+        """
         rng = generator(random_state)
-        numbers = {
-            a.name: draw_within_bins(self.codes[:, j], a, rng)
-            for j, a in enumerate(self.domain.attributes)
-            if a.is_numeric
-        }
+        numbers = {}
+        for j, a in enumerate(self.domain.attributes):
+            if not has_numbers(a):
+                continue
+            line, wanted = number_line(a), (conditions or {}).get(a.name)
+            assert line is not None
+            density = densities(a.name) if densities else Density(line, self.counts(a.name).astype(np.float64))
+            ends = (wanted.low, wanted.high) if wanted is not None else ()
+            numbers[a.name] = density.draw(self.codes[:, j], rng, *ends) + time_of_day(a, len(self), rng)
         return replace(self, numbers=numbers)
 
     # -- columns and frames --------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """The values of one column with their own type: integers, booleans or text; None (or NaN) where missing."""
+        """The values of one column with their own type: numbers, booleans, dates or text; None (or NaN, or NaT) where
+        missing."""
         attribute = self.domain[name]
         if name in self.numbers:
-            return self._whole(attribute, self.numbers[name])
+            return number_column(attribute, self.numbers[name])
         values, kind = value_table(attribute)
         dtype: Any = object if kind == "str" or None in values else kind
         table = np.empty(len(values), dtype=dtype)
         table[:] = values
         return table[self.codes[:, self.domain.index(name)]]
 
-    @staticmethod
-    def _whole(attribute: Attribute, x: NDArray[np.float64]) -> NDArray[Any]:
-        if not attribute.integer:
-            return x
-        if attribute.missing is None and attribute.other is None:
-            return x.astype(np.int64)
-        gaps = np.isnan(x)
-        whole = np.where(gaps, 0, x).astype(np.int64).astype(object)
-        whole[gaps] = None
-        return whole
-
     def _kind(self, attribute: Attribute) -> tuple[str, bool]:
-        """The kind of a column (also ``"float"``) and whether it may hold absent values."""
+        """The kind of a column and whether it may hold absent values."""
         if attribute.name in self.numbers:
-            return "int" if attribute.integer else "float", attribute.missing is not None or attribute.other is not None
+            return number_kind(attribute), may_be_missing(attribute)
         return value_table(attribute)[1], attribute.missing is not None
 
     def to_frame(self, backend: str | None = None) -> Any:
@@ -189,17 +164,21 @@ class Records:
                 taken = pd.array(values, dtype="str").take(self.codes[:, self.domain.index(a.name)].astype(np.intp))
                 columns[a.name] = pd.Series(taken)
             else:
-                columns[a.name] = pd.Series(self[a.name], dtype=nullable.get(kind) if gaps else None)
+                column = self[a.name].astype("M8[us]") if kind in ("date", "moment") else self[a.name]
+                columns[a.name] = pd.Series(column, dtype=nullable.get(kind) if gaps else None)
         return pd.DataFrame(columns)
 
     def to_polars(self) -> Any:
         """A polars DataFrame."""
         pl = library("polars")
-        types = {"int": pl.Int64, "bool": pl.Boolean, "str": pl.String, "float": pl.Float64}
+        types = {"int": pl.Int64, "bool": pl.Boolean, "str": pl.String, "float": pl.Float64, "date": pl.Date}
+        types["moment"] = pl.Datetime("us")
         columns = []
         for a in self.domain.attributes:
             kind, _ = self._kind(a)
-            if a.name in self.numbers:
+            if kind in ("date", "moment"):
+                series = pl.Series(a.name, self[a.name].astype("M8[us]"))
+            elif a.name in self.numbers:
                 series = pl.Series(a.name, self.numbers[a.name]).fill_nan(None)
             else:
                 codes = self.codes[:, self.domain.index(a.name)].astype(np.uint32)
@@ -211,16 +190,19 @@ class Records:
         """A pyarrow Table."""
         import pyarrow as pa
 
-        types = {"int": pa.int64(), "bool": pa.bool_(), "str": pa.string(), "float": pa.float64()}
+        types = {"int": pa.int64(), "bool": pa.bool_(), "str": pa.string(), "float": pa.float64(), "date": pa.date32()}
+        types["moment"] = pa.timestamp("us")
         columns = {}
         for a in self.domain.attributes:
             kind, _ = self._kind(a)
-            if a.name in self.numbers:
+            if kind in ("date", "moment"):
+                columns[a.name] = pa.array(self[a.name]).cast(types[kind])
+            elif a.name in self.numbers:
                 columns[a.name] = pa.array(self.numbers[a.name], from_pandas=True).cast(types[kind])
             else:
                 codes = pa.array(self.codes[:, self.domain.index(a.name)].astype(np.int64))
                 columns[a.name] = pa.array(value_table(a)[0], type=types[kind]).take(codes)
-        mark = {"synthetic": True, "origin": self.origin or "not stated"}
+        mark = {"synthetic": self.origin != COMPLETED, "origin": self.origin or "not stated"}
         mark |= {"warning": self.warning} if self.warning else {}
         return pa.table(columns).replace_schema_metadata({"discreet": json.dumps(mark)})
 
@@ -246,8 +228,8 @@ class Records:
 
     def _csv_fields(self, attribute: Attribute, rows: slice, safe: bool) -> list[str]:
         if attribute.name in self.numbers:
-            values = self._whole(attribute, self.numbers[attribute.name][rows]).tolist()
-            return ["" if v is None or v != v else repr(v) for v in values]
+            texts = number_texts(attribute, self.numbers[attribute.name][rows])
+            return [csv_text(text) if text else "" for text in texts] if attribute.dates else texts
         values = [inert(v) if safe and isinstance(v, str) else v for v in value_table(attribute)[0]]
         table = np.array([csv_text(v) for v in values], dtype=object)
         return list(table[self.codes[rows, self.domain.index(attribute.name)]])

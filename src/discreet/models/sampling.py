@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..domain import level_text
 from ..errors import CostError, InputError, counted
 from ..inference.gibbs import gibbs_sample
+from ..language import conditions
 from .distribution import Distribution, Given
+from .evidence import Evidence, evidence_of
 from .options import check_draws
-from .queries import calibrate, check_method, evidence_codes
+from .queries import calibrate, check_method
 from .records import RandomState, Records, generator, origin_of
+from .rules import lawful
 
 METHODS = ("auto", "exact", "rounded", "gibbs")
 MOST_VALUES = 10**10
@@ -26,7 +31,8 @@ def sample(
     random_state: RandomState,
     given: Given | None,
     method: str,
-    within_bins: bool,
+    labels: bool,
+    where: str | None,
     limit: int,
     options: Mapping[str, Any],
 ) -> Records:
@@ -40,17 +46,44 @@ def sample(
         )
     check_draws(options, method)
     rng = generator(random_state)
-    evidence = evidence_codes(model.domain, given)
-    codes, used, reason = _draw(model, int(n), rng, evidence, method, limit, options)
-    records = Records(model.domain, codes, method=used, reason=reason, origin=origin_of(model.card))
-    return records.within_bins(rng) if within_bins else records
+    evidence = evidence_of(model, _wanted(model, given, where))
+
+    def drawn(rows: int) -> Records:
+        codes, used, reason = _draw(model, rows, rng, evidence, method, limit, options)
+        records = Records(model.domain, codes, method=used, reason=reason, origin=origin_of(model.card))
+        if labels:
+            return records
+        return _at_given_numbers(records.with_numbers(rng, model.density, evidence.conditions), given)
+
+    return lawful(drawn(int(n)), lambda broken: drawn(len(broken)), evidence.conditions)
+
+
+def _wanted(model: Distribution, given: Given | None, where: str | None) -> Given | None:
+    """Levels and conditions, together."""
+    if where is None:
+        return given
+    said = conditions(where, model.domain)
+    both = [name for name in said if name in (given or {})]
+    if both:
+        raise InputError(f"column {both[0]!r} is both given a level and restricted; say one of them")
+    return {**(given or {}), **said}
+
+
+def _at_given_numbers(records: Records, given: Given | None) -> Records:
+    """A column that was given a number, and not a bin, has that number in every record."""
+    numbers = dict(records.numbers)
+    for name in numbers.keys() & (given or {}).keys():
+        attribute, said = records.domain[name], level_text((given or {})[name])
+        if attribute.is_numeric and said not in attribute.codes:
+            numbers[name] = np.full(len(records), float(said))
+    return replace(records, numbers=numbers)
 
 
 def _draw(
     model: Distribution,
     n: int,
     rng: np.random.Generator,
-    evidence: Mapping[str, int],
+    evidence: Evidence,
     method: str,
     limit: int,
     options: Mapping[str, Any],
@@ -70,5 +103,7 @@ def _draw(
         else:
             drawn = beliefs.sample_rounded(n, rng) if used == "rounded" else beliefs.sample(n, rng)
             return drawn, used, "clique by clique of the junction tree"
-    codes = gibbs_sample(model.domain, model.potentials, n, evidence=evidence, random_state=rng, **options)
+    potentials = evidence.on(model.potentials)
+    with evidence.possible():
+        codes = gibbs_sample(model.domain, potentials, n, evidence=evidence.codes, random_state=rng, **options)
     return codes, "gibbs", reason

@@ -66,7 +66,10 @@ class Account:
         self.unit = unit
         self.domain = domain
         self.purpose = purpose
-        self._accountant = Accountant(budget, delta_for_tests=exact(delta_for_tests, "delta_for_tests"))
+        aside = exact(delta_for_tests, "delta_for_tests")
+        if aside and not isinstance(budget, ApproxDP):
+            raise BudgetError(f"delta_for_tests={float(aside)} is a part of the budget's δ, and {budget} has none")
+        self._accountant = Accountant(budget, delta_for_tests=aside)
         self._ledger = ledger
         self._charge: int | None = None
         self._parent: Account | None = None
@@ -169,7 +172,10 @@ class Account:
     def step(self, name: str, share: Budget) -> Iterator[None]:
         """Everything that is asked inside belongs to this step: it may not cost more than ``share``, and its entries
         bear its name."""
-        outer, self._step = self._step, (name, Accountant(share))
+        inner = Accountant(share)
+        if not isinstance(share, ApproxDP):
+            inner.delta_for_tests = self._accountant.delta_for_tests
+        outer, self._step = self._step, (name, inner)
         try:
             yield
         finally:

@@ -3,7 +3,8 @@
 The rules, all valid when steps are chosen adaptively (privacy filters):
 
 * a pure total adds up ε; a zCDP total adds up ρ (for an ε-DP step, ε·tanh(ε/2)); a Gaussian total, within an (ε, δ)
-  budget, adds up μ² of steps that are all Gaussian (:mod:`.gaussian`);
+  budget, adds up μ² of steps that are all Gaussian (:mod:`.gaussian`), and the δ of those that have one, which were
+  set aside from the budget's δ before (:mod:`.unlisted`);
 * an (ε, δ) total with ``composition="basic"`` adds up ε and δ;
 * an (ε, δ) total with ``composition="concentrated"`` admits a step when one of these holds:
   (a) every step so far is pure and their ε add up to at most ε;
@@ -157,6 +158,8 @@ class Accountant:
     spending: Spending = field(default_factory=Spending)
 
     def __post_init__(self) -> None:
+        if isinstance(self.total, GaussianDP | ZCDP):
+            return  # of shares within an (ε, δ) budget; one that is a total has no δ, see Account
         delta = self.total.delta if isinstance(self.total, ApproxDP) else ZERO
         if self.delta_for_tests and not 0 < self.delta_for_tests < delta:
             raise BudgetError(
@@ -178,9 +181,9 @@ class Accountant:
             case PureDP(epsilon=epsilon):
                 return after.all_pure and after.epsilon <= epsilon
             case ZCDP(rho=rho):
-                return after.all_zcdp and after.rho_delta == 0 and after.rho <= rho
+                return after.all_zcdp and after.rho_delta <= self.delta_for_tests and after.rho <= rho
             case GaussianDP(mu_squared=mu_squared):
-                return after.all_gaussian and after.mu_squared <= mu_squared
+                return after.all_gaussian and after.mu_squared <= mu_squared and after.rho_delta <= self.delta_for_tests
             case ApproxDP(epsilon=epsilon, delta=delta):
                 basic = after.all_epsilon and after.epsilon <= epsilon and after.epsilon_delta <= delta
                 if self.composition == "basic":
@@ -196,10 +199,11 @@ class Accountant:
         """Take the steps, all or none. Raises :class:`BudgetError` when they do not fit."""
         before = self.spending
         for cost in costs:
-            if not self.fits(cost):
+            after = self.spending.plus(cost)
+            if not self.admits(after):
                 self.spending = before
                 raise BudgetError(self._refusal(cost, costs))
-            self.spending = self.spending.plus(cost)
+            self.spending = after
 
     @property
     def _rho_total(self) -> Fraction:
@@ -213,11 +217,13 @@ class Accountant:
                     f"a pure budget ({self.total}) cannot pay for a mechanism that is only zCDP or (ε, δ)-DP; "
                     "use Laplace noise, or give the budget as ZCDP(ρ) or ApproxDP(ε, δ)"
                 )
-            case ZCDP() if cost.rho is None or cost.rho_delta:
+            case ZCDP() if cost.rho is None or (cost.rho_delta and not self.delta_for_tests):
                 return (
                     f"a zCDP budget ({self.total}) cannot pay for a mechanism with a δ of its own; "
                     "give the budget as ApproxDP(ε, δ)"
                 )
+            case GaussianDP() | ZCDP() if self._exceeds_delta_for_tests(cost):
+                return f"the step has a δ of its own, and δ = {float(self.delta_for_tests):.3g} was set aside for these"
             case GaussianDP() if cost.mu_squared is None:
                 return "these steps are shared out as Gaussian noise, and cannot pay for another mechanism"
             case ApproxDP() if self.composition == "basic" and cost.epsilon is None:

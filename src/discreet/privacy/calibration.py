@@ -51,6 +51,7 @@ _NORMS = {
     "gaussian": ("l2_squared", "linf"),
     "threshold": ("l1", "linf", "l0"),
     "stability": ("l1",),
+    "gaussian-threshold": ("l2_squared", "linf", "l0"),
 }
 
 
@@ -60,7 +61,9 @@ def drawn(calls: Iterable[NoiseCall], unit: PrivacyUnit) -> dict[str, Any]:
     draws = []
     for call, equal in itertools.groupby(calls):
         norms = {name: getattr(call.sensitivity, name) for name in _NORMS.get(call.kind, ("linf",))}
-        above = {} if call.threshold is None else {"threshold": call.threshold}
+        above: dict[str, Any] = {} if call.threshold is None else {"threshold": call.threshold}
+        if call.delta is not None:
+            above["delta"] = str(call.delta)
         draws.append({"kind": call.kind, "scale": call.scale, **norms, **above, "times": len(list(equal))})
     return {"draws": draws, "unit": moved_by(unit)}
 
@@ -258,6 +261,28 @@ def plan_threshold(sensitivity: Sensitivity, share: Budget) -> tuple[NoiseCall, 
     scale = mechanisms.laplace_scale(sensitivity.l1, share.epsilon)
     threshold = mechanisms.threshold_for(sensitivity, scale, share.delta)
     return NoiseCall("threshold", scale, sensitivity, threshold), Cost.approx(share.epsilon, share.delta)
+
+
+def plan_gaussian_threshold(sensitivity: Sensitivity, share: Budget, delta: Fraction) -> tuple[NoiseCall, Cost]:
+    """Gaussian noise on the counts that occur, and a threshold that hides the keys of any one unit but for δ."""
+    match share:
+        case ZCDP(rho=rho):
+            scale = mechanisms.gaussian_scale(sensitivity.l2_squared, rho)
+        case GaussianDP(mu_squared=mu_squared):
+            scale = _scale_within(sensitivity.l2_squared, mu_squared)
+        case _:
+            raise BudgetError(
+                f"levels that nobody has listed are found within an (ε, δ) budget, which has a δ to spare, not {share}"
+            )
+    threshold = mechanisms.gaussian_threshold(sensitivity, scale, delta)
+    call = NoiseCall("gaussian-threshold", scale, sensitivity, threshold, delta)
+    return call, cost_of_gaussian_threshold(sensitivity.l2_squared, scale, delta)
+
+
+def cost_of_gaussian_threshold(l2_squared: int, scale: float, delta: Fraction) -> Cost:
+    """δ-approximately ρ-zCDP; and among Gaussian steps its μ², with the same δ set aside."""
+    rho = Fraction(l2_squared) / (2 * Fraction(scale) ** 2)
+    return Cost(rho=rho, rho_delta=delta, mu_squared=gaussian.cost_of(l2_squared, scale))
 
 
 def amplified(share: Budget, rate: Fraction, unit: PrivacyUnit) -> Budget:

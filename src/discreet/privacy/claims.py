@@ -22,7 +22,7 @@ from ..errors import DiscreetError
 from . import gaussian, mechanisms
 from .accounting import Accountant, Cost, Spending
 from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, rho_of_pure, written
-from .calibration import amplified, moved_by
+from .calibration import amplified, cost_of_gaussian_threshold, moved_by
 from .queries.descent import epsilon_of_rounds
 from .unit import PrivacyUnit, Sensitivity, as_probability
 
@@ -85,6 +85,8 @@ class _Book:
         composition = statement.get("composition", "concentrated")
         if composition not in ("basic", "concentrated"):
             raise _Contradiction(f"its steps are added up by a rule that is not known, {str(composition)[:40]!r}")
+        if aside and not isinstance(self.budget, ApproxDP):
+            raise _Contradiction(f"it sets aside a δ that {self.budget} does not have")
         self.accounts: dict[tuple[int, ...], _Account] = {
             (): _Account(Accountant(self.budget, composition, delta_for_tests=aside))
         }
@@ -127,7 +129,7 @@ class _Book:
         if isinstance(share, GaussianDP) == isinstance(account.accountant.total, GaussianDP):
             account.shares[Cost.of(share)] += 1  # others do not add up with the rest; what they cost does
         self._check_unit(step)
-        if step.get("query") in ("partition", "in sequence", "Gaussian steps", "subsample"):
+        if step.get("query") in ("partition", "in sequence", "Gaussian steps", "steps", "subsample"):
             account.costs[Cost.of(share)] += 1
             self._open(number, step, share)
             return
@@ -137,8 +139,14 @@ class _Book:
             return
         if "score" in step and step["k"] != sum(draw["times"] for draw in draws):
             raise _Contradiction(f"it chose {step['k']} candidates, and not with as many draws of noise")
+        for draw in draws:
+            if draw["kind"] == "gaussian-threshold" and not self._opens_enough(draw):
+                raise _Contradiction("one unit moves the counts of unlisted levels by more than it says")
         costs = _costs(draws, share)
-        if not Accountant(share).admits(Spending.of(costs)):
+        within = Accountant(share)
+        if not isinstance(share, ApproxDP):
+            within.delta_for_tests = account.accountant.delta_for_tests
+        if not within.admits(Spending.of(costs)):
             raise _Contradiction(f"its noise costs {_in_words(Spending.of(costs))}, more than its share, {share}")
         account.costs.update(costs)
         self._pay(step, draws)
@@ -167,10 +175,13 @@ class _Book:
             inner = amplified(share, as_probability(written(step["rate"])), self.unit)
             self.accounts[(number,)] = _Account(Accountant(inner))
         elif step["query"] == "Gaussian steps":
-            within = share.to_gaussian() if isinstance(share, ApproxDP) else None
+            aside = _aside(step, share)
+            within = ApproxDP(share.epsilon, share.delta - aside).to_gaussian() if isinstance(share, ApproxDP) else None
             if within is None:
                 raise _Contradiction(f"Gaussian steps are shares of an (ε, δ) budget, and this one is {share}")
-            self.accounts[(number,)] = _Account(Accountant(within))
+            self.accounts[(number,)] = _Account(Accountant(within, delta_for_tests=aside))
+        elif step["query"] == "steps":
+            self.accounts[(number,)] = _Account(Accountant(share, delta_for_tests=_aside(step, share)))
         else:
             self.accounts[(number,)] = _Account(Accountant(share, "basic"))
 
@@ -221,6 +232,11 @@ class _Book:
             return bool(draw["l1"] >= rows * cells_moved)
         return bool(draw["l2_squared"] >= rows**2 * cells_moved and draw["linf"] >= rows)
 
+    def _opens_enough(self, draw: Mapping[str, Any]) -> bool:
+        """A unit of m rows can open m levels, a replaced one 2m, wherever they are counted."""
+        levels = self.unit.max_rows * (2 if self.unit.relation == "replace-one" else 1)
+        return self._moves_enough(draw, None) and bool(draw["l0"] >= levels)
+
     def _moves_all(self, draw: Mapping[str, Any], moves: tuple[int, int] | None) -> bool:
         """A unit of m rows moves each of so many sums by m times what a row does."""
         if moves is None:
@@ -270,6 +286,13 @@ def _cost(draw: Mapping[str, Any], share: Budget) -> Cost:
             epsilon = Fraction(2 * draw["linf"]) / scale
             rho = min(Fraction(draw["linf"]) ** 2 / (2 * scale**2), rho_of_pure(epsilon))
             return Cost(epsilon=epsilon, rho=rho)
+        case "gaussian-threshold":
+            delta = written(draw["delta"])
+            moved = Sensitivity(draw["l2_squared"], draw["l2_squared"], draw["linf"], draw["l0"])
+            least = mechanisms.gaussian_threshold(moved, draw["scale"], delta)
+            if draw["threshold"] < least:
+                raise _Contradiction(f"its threshold is {draw['threshold']}, and its δ needs at least {least}")
+            return cost_of_gaussian_threshold(draw["l2_squared"], draw["scale"], delta)
     if kind not in ("threshold", "stability"):
         raise _Contradiction(f"it has noise of a kind that is not known, {str(kind)[:40]!r}")
     if not isinstance(share, ApproxDP):
@@ -284,6 +307,14 @@ def _cost(draw: Mapping[str, Any], share: Budget) -> Cost:
     if Fraction(draw["l1"]) / scale > share.epsilon:
         raise _Contradiction(f"its noise of scale {draw['scale']:.6g} costs more than its share, {share}")
     return Cost.approx(share.epsilon, share.delta)
+
+
+def _aside(step: Mapping[str, Any], share: Budget) -> Fraction:
+    """The δ that is set aside for thresholds among the steps."""
+    aside = written(step.get("delta_for_tests", "0"))
+    if aside and not (isinstance(share, ApproxDP) and 0 < aside < share.delta):
+        raise _Contradiction(f"it sets aside a δ that {share} does not have")
+    return aside
 
 
 def _direct_cost(draws: Sequence[Mapping[str, Any]], share: Budget) -> Cost | None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from .._version import __version__
+from ..domain import Domain
 from ..errors import BudgetError, InputError
 from ..measurement import Measurement, Measurements, Noise
 from ..tables.base import Asked, IntArray, Table
-from . import stability, voting
+from . import stability, unlisted, voting
 from .account import Account
 from .accounting import Accountant, Cost
 from .budget import ZCDP, Amount, ApproxDP, Budget, PureDP
@@ -318,23 +320,60 @@ class Curator(Account):
         child._accountant.composition = "basic"
         return child
 
-    def in_gaussian(self, share: Budget | None = None) -> Curator:
+    def in_steps(self, share: Budget, aside: Fraction) -> Curator:
+        """A curator of the same rows for steps that are composed in zCDP, ``share`` = (ε, δ) in all, of which the δ
+        ``aside`` is for steps that have a δ of their own."""
+        share = self._share(share)
+        cost = Cost.of(share)
+        self._check((cost,))
+        rows = self._rows
+        number = self._spend((cost,), {"query": "steps", "share": share.to_dict(), "delta_for_tests": str(aside)})
+        child = self._child(rows, share, self._gateway, {"in": "steps", "of": number})
+        child._accountant = Accountant(share, delta_for_tests=aside)
+        return child
+
+    def in_gaussian(self, share: Budget | None = None, aside: Fraction = Fraction(0)) -> Curator:
         """A curator of the same rows for steps that are all Gaussian noise, ``share`` = (ε, δ) in all.
 
         Their μ² add up to that of the share, without the loss of a conversion through zCDP, also when each step is made
-        from the answers of the ones before (:mod:`discreet.privacy.gaussian` has the argument).
+        from the answers of the ones before (:mod:`discreet.privacy.gaussian` has the argument). The δ ``aside`` is for
+        thresholds among them (:mod:`discreet.privacy.unlisted`), and the μ² is that of what it leaves.
         """
         share = self._share(share)
-        within = share.to_gaussian() if isinstance(share, ApproxDP) else None
+        within = ApproxDP(share.epsilon, share.delta - aside).to_gaussian() if isinstance(share, ApproxDP) else None
         if within is None:
             raise BudgetError(f"Gaussian steps are shares of an (ε, δ) budget with ε at least 1e-6, not of {share}")
         cost = Cost.of(share)
         self._check((cost,))
         rows = self._rows
-        number = self._spend((cost,), {"query": "Gaussian steps", "share": share.to_dict()})
+        more = {"delta_for_tests": str(aside)} if aside else {}
+        number = self._spend((cost,), {"query": "Gaussian steps", "share": share.to_dict(), **more})
         child = self._child(rows, share, self._gateway, {"in": "Gaussian steps", "of": number})
-        child._accountant = Accountant(within)
+        child._accountant = Accountant(within, delta_for_tests=aside)
         return child
+
+    # -- columns that are found on the way ---------------------------------------------------------------------------
+
+    def find_levels(self, column: str, share: Budget, delta: Fraction) -> unlisted.Unlisted:
+        """The texts of a column that stand out, for a column whose levels are to be found.
+
+        Guarantee: δ-approximate zCDP; :mod:`discreet.privacy.unlisted` has the argument.
+        """
+        return unlisted.release(self, column, share, delta)
+
+    def narrow(self, domain: Domain) -> None:
+        """From now on the rows are under the domain that was found. Public, as that was released; nothing is spent.
+
+        Which rows of a person count is drawn anew: each answer keeps its guarantee, for its own coins.
+        """
+        if self._place.get("in") == "block or sample":
+            raise InputError("columns are found from all rows, before these are divided into blocks or samples")
+        if isinstance(self._parent, Curator):
+            self._parent.narrow(domain)
+            self._source = self._parent._rows
+        else:
+            self._source = self._source.under(domain)
+        self.domain, self._prepared = domain, None
 
     def statement(self) -> dict[str, Any]:
         """The public facts that go with everything released: who is protected, how far, and what was peeked at."""
@@ -347,6 +386,7 @@ class Curator(Account):
             "public_size": self.public_size,
             "domain": self.domain.fingerprint,
             "peeked": {k: list(v) for k, v in self.domain.peeked.items()},
+            **({"found_privately": {k: list(v) for k, v in found.items()}} if (found := self.domain.found) else {}),
             "version": __version__,
             **self._accountant.rules(),
         }
@@ -374,13 +414,22 @@ class Curator(Account):
     def _rows(self) -> Table:
         """The rows as the unit allows them to count: clipped to the bound, or one by one."""
         if self._prepared is None:
-            if self._parent is not None:
-                self._prepared = self._source
-            elif self.unit.column is not None:
-                self._prepared = self._source.clip(self.unit.max_rows, self._gateway.secret())
-            else:
-                self._prepared = self._source.without_persons()
+            self._prepared = self._source if self._parent is not None else self._counting(self._source)
         return self._prepared
+
+    def _counting(self, table: Table) -> Table:
+        """All rows, as the unit allows them to count."""
+        if self.unit.column is not None:
+            return table.clip(self.unit.max_rows, self._gateway.secret())
+        return table.without_persons()
+
+    @property
+    def _source_of_all(self) -> Table:
+        """The rows of the curator that stands in the ledger, for who may ask all of them: a block or a sample pays for
+        its own rows only."""
+        if self._place.get("in") == "block or sample":
+            raise InputError("columns are found from all rows, before these are divided into blocks or samples")
+        return self._parent._source_of_all if isinstance(self._parent, Curator) else self._source
 
     def _exact(self, block: Table) -> Curator:
         """For a learner that votes: its block, without noise, and never seen outside."""

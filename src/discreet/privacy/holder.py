@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from ..domain import Domain
 from ..tables.base import Asked, IntArray, Table
 from .accounting import Cost
 from .budget import Budget
@@ -21,6 +22,14 @@ class Holder(Protocol):
 
     @property
     def _rows(self) -> Table: ...
+
+    @property
+    def domain(self) -> Domain: ...
+
+    @property
+    def _source_of_all(self) -> Table: ...
+
+    def _counting(self, table: Table) -> Table: ...
 
     def _share(self, share: Budget | None) -> Budget: ...
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from .._version import __version__
 from ..errors import LedgerError
+from ..io.strictjson import refuse_private
 from ..signing import SigningKey, is_signed
 from .budget import Budget, GaussianDP
 from .ledger_access import SLICE_SECONDS, in_words, patiently
@@ -212,6 +213,7 @@ def insert(
     number, previous = (last[0] + 1, last[1]) if last else (1, "")
     # Through JSON and back: the hash is of what will be read again.
     text = json.dumps(details)
+    refuse_private(text)
     details = json.loads(text)
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     chain = Entry(number, time, kind, details, "").digest(previous)

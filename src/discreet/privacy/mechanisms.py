@@ -20,6 +20,8 @@ Guarantees (Δ is the sensitivity of the whole vector for the unit and relation 
 * thresholded histogram: discrete Laplace noise of scale b on the non-zero counts, those above τ are released:
   (Δ₁/b, δ)-DP with δ = Δ₀·P(noise > τ − Δ∞). We threshold ourselves: OpenDP 0.16 releases counts *equal* to its
   threshold but leaves that atom out of δ (opendp/opendp issue 2922);
+* thresholded histogram with Gaussian noise: δ-approximately Δ₂²/(2σ²)-zCDP with δ = Δ₀·P(noise > τ − Δ∞);
+  :mod:`discreet.privacy.unlisted` has the argument;
 * stable outcome: (1/b, δ)-DP with δ = P(noise > τ); see :mod:`discreet.privacy.stability` for the argument.
 
 [GRS12] Ghosh, Roughgarden, Sundararajan, SICOMP 2012. [CKS20] Canonne, Kamath, Steinke, NeurIPS 2020. [MS20] McKenna,
@@ -39,12 +41,7 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import opendp.domains as dp_domains
-import opendp.measurements as dp_measurements
-import opendp.measures as dp_measures
-import opendp.metrics as dp_metrics
-from opendp.mod import enable_features
-from scipy.fft import next_fast_len
+from scipy.special import ndtri_exp
 
 from ..errors import BudgetError
 from ..measurement import Origin
@@ -54,24 +51,33 @@ from .budget import Budget
 from .levels import Released, distance_of, released_above
 from .unit import Sensitivity
 
-enable_features("contrib")
-
 MICROSECONDS_PER_DRAW = {"laplace": 6.0, "gaussian": 10.0}  # measured on one core; a forecast, not a promise
 _CHUNK = 1 << 14
 # Noise is added to whole numbers of 64 bits, and what does not fit is cut off. At this scale Laplace noise exceeds 2⁶²,
 # half of what fits, with probability e⁻⁶⁴, and Gaussian noise never; the thresholds are kept below that too.
 LARGEST_SCALE = 2**56
 LARGEST_THRESHOLD = 2**62
+SAME_NUMBER = Fraction(1, 2**36)  # of 2²⁷ other texts, each with one of 2⁶³ numbers
 
 
 @dataclass(frozen=True)
 class NoiseCall:
     """What a draw is about: its kind, its scale and the sensitivity that the scale was made for."""
 
-    kind: Literal["laplace", "gaussian", "permute-and-flip", "exponential", "noisy-max", "threshold", "stability"]
+    kind: Literal[
+        "laplace",
+        "gaussian",
+        "permute-and-flip",
+        "exponential",
+        "noisy-max",
+        "threshold",
+        "stability",
+        "gaussian-threshold",
+    ]
     scale: float
     sensitivity: Sensitivity
     threshold: int | None = None
+    delta: Fraction | None = None  # of a Gaussian threshold: what may be released by mistake
 
 
 class Gateway(Protocol):
@@ -99,6 +105,9 @@ class SecureGateway:
 
     origin: Origin = "release"
 
+    def __init__(self) -> None:
+        _opendp()  # before anything is charged, should it be missing or broken
+
     def add_noise(self, call: NoiseCall, values: IntArray) -> IntArray:
         mechanism = _additive(call.kind, call.scale)
         flat = _whole(values).reshape(-1)
@@ -122,7 +131,8 @@ class SecureGateway:
         counts = np.array([histogram[k] for k in keys], dtype=np.int64)
         # In silence: how many keys there are is private, and progress would tell.
         with listening(nobody):
-            noisy = self.add_noise(NoiseCall("laplace", call.scale, call.sensitivity), counts)
+            kind: Literal["gaussian", "laplace"] = "gaussian" if call.kind == "gaussian-threshold" else "laplace"
+            noisy = self.add_noise(NoiseCall(kind, call.scale, call.sensitivity), counts)
         return {k: int(c) for k, c in zip(keys, noisy, strict=True) if c > call.threshold}
 
     def release_stable(self, call: NoiseCall, levels: IntArray, word: str) -> Released:
@@ -170,22 +180,37 @@ def _whole(values: IntArray) -> IntArray:
     return array.astype(np.int64, copy=False)
 
 
+@lru_cache(maxsize=1)
+def _opendp() -> Any:
+    """The library, loaded when the first noise is drawn: who asks a released model, or plans, has no use for it."""
+    import opendp.domains
+    import opendp.measurements
+    import opendp.measures
+    import opendp.metrics
+    import opendp.mod
+
+    opendp.mod.enable_features("contrib")
+    return opendp
+
+
 @lru_cache(maxsize=256)
 def _additive(kind: str, scale: float) -> Any:
     """Vector noise on 64-bit integers ("i64": OpenDP's plain `int` has 32 bits)."""
-    vector = dp_domains.vector_domain(dp_domains.atom_domain(T="i64"))
+    dp = _opendp()
+    vector = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
     if kind == "laplace":
-        return dp_measurements.make_laplace(vector, dp_metrics.l1_distance(T="i64"), scale)
-    return dp_measurements.make_gaussian(vector, dp_metrics.l2_distance(T="f64"), scale)
+        return dp.measurements.make_laplace(vector, dp.metrics.l1_distance(T="i64"), scale)
+    return dp.measurements.make_gaussian(vector, dp.metrics.l2_distance(T="f64"), scale)
 
 
 @lru_cache(maxsize=256)
 def _selection(kind: str, scale: float) -> Any:
-    vector = dp_domains.vector_domain(dp_domains.atom_domain(T="i64"))
-    metric = dp_metrics.linf_distance(T="i64", monotonic=False)
+    dp = _opendp()
+    vector = dp.domains.vector_domain(dp.domains.atom_domain(T="i64"))
+    metric = dp.metrics.linf_distance(T="i64", monotonic=False)
     pure = kind == "permute-and-flip"
-    measure = dp_measures.max_divergence() if pure else dp_measures.zero_concentrated_divergence()
-    return dp_measurements.make_noisy_max(vector, metric, measure, scale)
+    measure = dp.measures.max_divergence() if pure else dp.measures.zero_concentrated_divergence()
+    return dp.measurements.make_noisy_max(vector, metric, measure, scale)
 
 
 def forecast_seconds(kind: str, cells: int) -> float:
@@ -252,6 +277,22 @@ def threshold_for(sensitivity: Sensitivity, scale: float, delta: Fraction) -> in
     return _fitting_threshold(sensitivity.linf + max(1, math.ceil(log_target / log_q)) - 1)
 
 
+def gaussian_threshold(sensitivity: Sensitivity, scale: float, delta: Fraction) -> int:
+    """Least whole τ with Δ₀·(P(N(0, σ²) ≥ τ − Δ∞) + c) ≤ δ, which bounds the discrete Gaussian too; see
+    :mod:`.unlisted`. c is the chance that a text of the unit's shares its number with another."""
+    each = delta / sensitivity.l0 - SAME_NUMBER
+    if each <= 0:
+        raise BudgetError(
+            "levels cannot be found with so small a δ: that two texts are mistaken for each other is as likely; "
+            "take a larger δ, fewer rows of each unit, or list the levels"
+        )
+    log_p = _log(each) - 1e-9  # strictly inside, whatever rounding did
+    if log_p >= math.log(0.5):
+        return _fitting_threshold(sensitivity.linf)
+    away = scale * -float(ndtri_exp(log_p)) * (1 + 1e-12)
+    return _fitting_threshold(sensitivity.linf + math.ceil(away))
+
+
 def stability_threshold(scale: float, delta: Fraction) -> int:
     """Least whole τ ≥ 0 with P(noise > τ) = q^{τ+1}/(1 + q) ≤ δ, where q = e^{−1/b}."""
     log_q = -1 / scale
@@ -283,6 +324,8 @@ def gaussian_delta(scale: float, moved: int, epsilon: float) -> float:
     with N/2 ≥ 14σ√m. What that can lose is added in full: the mass that wraps around, at most 2e^{−98} as S is
     mσ²-subgaussian [CKS20, Section 3], and rounding, some m·log₂N·2⁻⁵² an entry.
     """
+    from scipy.fft import next_fast_len  # slow to import
+
     reach = math.ceil(14 * scale * math.sqrt(moved)) + 2
     length = next_fast_len(2 * reach + 1, real=True)
     s = np.arange(length)

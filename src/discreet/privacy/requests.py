@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal, TypeVar
 
 from ..measurement import Measurement, Measurements
@@ -24,6 +25,7 @@ from .calibration import NoiseChoice, SelectionChoice
 from .curator import Curator, Selection
 from .query import GroupedScore, Query, Score
 from .stability import Stability, StabilityTest
+from .unlisted import Unlisted
 from .voting import Learner, Vote
 
 T = TypeVar("T")
@@ -98,6 +100,20 @@ class SelectEach(Request):
 def _of_candidates(request: Select | SelectEach) -> dict[str, Any]:
     names = list(request.score.candidates)
     return {**request.score.describe(), "candidates": names, "k": request.k, "share": request.share.to_dict()}
+
+
+@dataclass(frozen=True)
+class FindLevels(Request):
+    """The texts of a column that stand out: :meth:`Curator.find_levels`."""
+
+    column: str
+    delta: Fraction
+
+    def ask(self, curator: Curator) -> Unlisted:
+        return curator.find_levels(self.column, self.share, self.delta)
+
+    def describe(self) -> dict[str, Any]:
+        return {"query": "Unlisted", "column": self.column, "delta": str(self.delta), "share": self.share.to_dict()}
 
 
 @dataclass(frozen=True)

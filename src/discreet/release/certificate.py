@@ -11,8 +11,7 @@ The estimate is e/(2N̂). Its error has three sources:
 * expectations are rounded to a 64th of a record, which moves the distance of a table of c cells by some √c/200 records:
   left out.
 
-A total variation is at least 0. The intervals are those of Feldman and Cousins (Phys. Rev. D 57, 1998): they order
-outcomes by the likelihood ratio against the best value that is possible, cover as they say, and are never empty.
+A total variation is at least 0, and so are its intervals (:mod:`.nonnegative`).
 """
 
 from __future__ import annotations
@@ -20,21 +19,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import markup
 from ..domain import Clique
 from ..errors import FileFormatError, InputError, counted
 from ..frames import frame_of
-from ..learn.certifying import EXACTLY, LARGEST_TABLE, MOST_PAIRS, from_independence, marginals
-from ..measurement import Noise
+from ..learn.certifying import LARGEST_TABLE, MOST_PAIRS
 from ..models.base import Model
-from ..privacy.budget import written
+from ..models.marginals import EXACTLY, from_independence, marginals
+from .accuracy import Accuracy
+from .noisy import Noisy, real_number, whole_number
+from .nonnegative import nonnegative
 
 Array = NDArray[np.float64]
 FINE = 0.02
@@ -43,33 +44,6 @@ LEVEL = 0.9
 BOUND = 0.95
 _WORST = 10  # tables that a card names
 _MOST = 10**6
-
-
-@dataclass(frozen=True)
-class Noisy:
-    """Noisy distances, in units of a grid, and of which tables they are; none for the sum of all."""
-
-    counts: tuple[int, ...]
-    noise: Noise
-    grid: Fraction
-    which: tuple[int, ...] = ()
-
-    @property
-    def values(self) -> Array:
-        return np.array(self.counts, dtype=np.float64) * float(self.grid)
-
-    @property
-    def variance(self) -> float:
-        return self.noise.variance * float(self.grid) ** 2
-
-    def to_dict(self) -> dict[str, Any]:
-        kind = {"noise": self.noise.kind, "scale": self.noise.scale, "grid": str(self.grid)}
-        return {"counts": list(self.counts), **kind, "which": list(self.which)}
-
-    @classmethod
-    def from_dict(cls, entry: Mapping[str, Any]) -> Noisy:
-        counts, which = [[_whole(n) for n in entry[key]] for key in ("counts", "which")]
-        return cls(tuple(counts), Noise(entry["noise"], _real(entry["scale"])), written(entry["grid"]), tuple(which))
 
 
 @dataclass(frozen=True)
@@ -101,6 +75,8 @@ class Certificate:
         the model has it.
     each, total:
         What was released: noisy distances of single tables, and (under pure DP) of all together.
+    accuracy:
+        A noisy count of the records of which the model predicts a column right, where that was asked for.
     paid:
         The statement of what it cost, where it was bought after the model; None where it was part of the same run.
     """
@@ -115,6 +91,7 @@ class Certificate:
     computed: str
     each: Noisy | None = None
     total: Noisy | None = None
+    accuracy: Accuracy | None = None
     paid: Mapping[str, Any] | None = field(default=None)
 
     # -- figures -----------------------------------------------------------------------------------------------------
@@ -218,7 +195,15 @@ class Certificate:
             out.append((self.each, (len(self.each.which), math.ceil(1 / self.each.grid))))
         if self.total is not None:
             out.append((self.total, (1, len(self.cliques) * math.ceil(1 / self.total.grid))))
+        if self.accuracy is not None:
+            out.append((self.accuracy.right, (1, 1)))
         return out
+
+    def right(self, level: float = LEVEL) -> Fit | None:
+        """Which part of the records has the target that the model predicts from the other columns."""
+        if self.accuracy is None:
+            return None
+        return Fit(*self.accuracy.interval(self.records, self.records_deviation, level))
 
     # -- words -------------------------------------------------------------------------------------------------------
 
@@ -255,6 +240,11 @@ class Certificate:
             out.append(f"The worst, {' × '.join(clique)}: {fit} at 90 %{also}.")
         elif worst is not None and len(self.cliques) > 1:
             out.append(f"No single one stands out; none is further away than {_number(worst)} (95 % for all of them).")
+        if (right := self.right()) is not None and self.accuracy is not None:
+            out.append(
+                f"The model predicts {self.accuracy.target} from the other columns right for {right.estimate:.1%} of "
+                f"the records ({right.lower:.1%} to {right.upper:.1%} at 90 %)."
+            )
         return [*out, *self._advice()]
 
     def _advice(self) -> list[str]:
@@ -262,9 +252,10 @@ class Certificate:
         match self.verdict:
             case "poor":
                 return [
-                    "Beware: that is not good. The model's own tables differ from those of independent columns by "
-                    f"{apart} on average, so that it is not shown to be better than these. A larger budget, more "
-                    "records, coarser columns in the schema or another family may help; see `discreet plan --methods`."
+                    "Beware: that does not show a good model. Its own tables differ from those of independent columns "
+                    f"by {apart} on average, so that it is not shown to be better than these. (Few records over many "
+                    "levels are far from any model, a good one too.) A larger budget, more records, coarser columns "
+                    "in the schema or another family may help; see `discreet plan --methods`."
                 ]
             case "unclear":
                 return [
@@ -276,6 +267,12 @@ class Certificate:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        first, *notes = self.lines()
+        numbers = [[" × ".join(c), *map(_number, (f.estimate, f.lower, f.upper))] for c, f in self.fits().items()]
+        head = ["columns", "total variation", "from", "to"]
+        return markup.table(first, head, numbers, [*notes, f"{LEVEL:.0%} intervals"] if numbers else notes)
 
     # -- as data -----------------------------------------------------------------------------------------------------
 
@@ -306,7 +303,15 @@ class Certificate:
                 {"columns": list(c), **{k: round(getattr(f, k), 6) for k in ("estimate", "lower", "upper")}}
                 for c, f in fits
             ],
+            **self._right_summary(),
         }
+
+    def _right_summary(self) -> dict[str, Any]:
+        right = self.right()
+        if right is None or self.accuracy is None:
+            return {}
+        figures = {k: round(getattr(right, k), 6) for k in ("estimate", "lower", "upper")}
+        return {"right_predictions_90_percent": {"target": self.accuracy.target, **figures}}
 
     def to_dict(self) -> dict[str, Any]:
         """What was released, from which all figures follow."""
@@ -320,6 +325,7 @@ class Certificate:
             "from_independence": self.from_independence,
             "computed": self.computed,
             **{key: noisy.to_dict() for key, noisy in (("each", self.each), ("total", self.total)) if noisy},
+            **({} if self.accuracy is None else {"accuracy": self.accuracy.to_dict()}),
             **({} if self.paid is None else {"paid": dict(self.paid)}),
         }
 
@@ -330,13 +336,14 @@ class Certificate:
             noisy = {key: Noisy.from_dict(entry[key]) for key in ("each", "total") if entry.get(key) is not None}
             made = cls(
                 tuple(tuple(str(n) for n in c) for c in entry["cliques"]),
-                _whole(entry["every"]),
+                whole_number(entry["every"]),
                 entry["workload"] is True,
-                _real(entry["records"]),
-                _real(entry["records_deviation"]),
-                tuple(_real(s) for s in entry["squares"]),
-                _real(entry["from_independence"]),
+                real_number(entry["records"]),
+                real_number(entry["records_deviation"]),
+                tuple(real_number(s) for s in entry["squares"]),
+                real_number(entry["from_independence"]),
                 str(entry["computed"])[:100],
+                accuracy=None if entry.get("accuracy") is None else Accuracy.from_dict(entry["accuracy"]),
                 paid=None if entry.get("paid") is None else dict(entry["paid"]),
                 **noisy,
             )
@@ -367,76 +374,8 @@ class Certificate:
         return f"Certificate({counted(len(self.cliques), 'table')}, mean {_number(self.mean)}, {self.verdict})"
 
 
-def _whole(value: Any) -> int:
-    if type(value) is not int or abs(value) >= 2**63:
-        raise ValueError("a whole number is missing")
-    return value
-
-
-def _real(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("a number is missing")
-    return float(value)
-
-
 def _number(value: float) -> str:
     """Two digits, but never as a power of ten."""
     if value <= 0:
         return "0"
     return f"{value:.{min(max(1 - math.floor(math.log10(value)), 2), 6)}f}"
-
-
-# -- intervals for what cannot be negative ---------------------------------------------------------------------------
-
-
-def nonnegative(centres: Array, deviations: Array, level: float, *, laplace: bool = False) -> tuple[Array, Array]:
-    """Feldman–Cousins intervals for means that are at least 0, from estimates with Gaussian or Laplace noise.
-
-    Laplace noise in closed form, with t = ln(1/(1 − level)), u = t − ln 2, in units of its scale: values x of the
-    estimate are accepted for the mean μ if |x − μ| ≤ t for μ ≥ t; below that, all x ≤ μ + max(μ, u), because every
-    negative x has the same likelihood ratio e^−μ.
-    """
-    if not 0 < level < 1:
-        raise InputError(f"level must lie strictly between 0 and 1, got {level}")
-    known = deviations <= 0
-    safe = np.where(known, 1.0, deviations)
-    if laplace:
-        b, t = safe / math.sqrt(2), -math.log(1 - level)
-        u = max(t - math.log(2), 0.0)
-        x = centres / b
-        lower = np.where(x >= 2 * t, x - t, np.where(x >= 2 * u, x / 2, np.maximum(x - u, 0)))
-        lower, upper = lower * b, (np.maximum(x, 0) + t) * b
-    else:
-        means, left, right = _accepted(level)
-        x, z = centres / safe, NormalDist().inv_cdf((1 + level) / 2)
-        far = x > left[-1]
-        lower = np.where(x > right[-1], x - z, np.interp(x, right, means, left=0.0)) * safe
-        upper = np.where(far, x + z, np.interp(x, left, means)) * safe
-    exact = np.maximum(centres, 0)
-    return np.where(known, exact, lower), np.where(known, exact, upper)
-
-
-@lru_cache(maxsize=32)
-def _accepted(level: float) -> tuple[Array, Array, Array]:
-    """For a grid of means μ ≥ 0 of a unit Gaussian, the ends of the values x that are accepted: those of the largest
-    likelihood ratios φ(x − μ)/φ(x − max(x, 0)), with probability ``level`` in all."""
-    normal = NormalDist()
-    z = normal.inv_cdf((1 + level) / 2)
-    means = np.concatenate([np.geomspace(1e-3, 0.05, 30), np.linspace(0.06, 2 * z + 1, 300)])
-    left, right = [], []
-    for mu in means.tolist():
-        low, high = mu, mu + 12.0  # of the right end
-        for _ in range(60):
-            x2 = (low + high) / 2
-            x1 = _same_ratio(mu, x2)
-            inside = normal.cdf(x2 - mu) - normal.cdf(x1 - mu)
-            low, high = (x2, high) if inside < level else (low, x2)
-        left.append(_same_ratio(mu, high))
-        right.append(high)
-    return means, np.maximum.accumulate(left), np.maximum.accumulate(right)
-
-
-def _same_ratio(mu: float, x2: float) -> float:
-    """The other value with the likelihood ratio of x2 ≥ μ: left of μ, and perhaps negative."""
-    mirrored = 2 * mu - x2
-    return mirrored if mirrored >= 0 else (mu**2 - (x2 - mu) ** 2) / (2 * mu)

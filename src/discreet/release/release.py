@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from .. import markup
 from ..errors import CostError, DiscreetError, FileFormatError, InputError, NotAReleaseError
 from ..files import load_parts
 from ..io.archive import Sign
@@ -26,16 +25,30 @@ from ..learn.certifying import FOUND
 from ..measurement import Measurements
 from ..models.base import Model
 from ..models.records import RandomState
+from ..privacy.budget import Budget
+from ..privacy.unit import PrivacyUnit
 from ..spec import Learned, Spec, plain
 from .certificate import Certificate
-from .uncertainty import NoiseIntervals, noise_intervals
+from .together import Together
+from .uncertainty import SAME, NoiseIntervals, distance, intervals_at_once, noise_intervals
 
 DRAWS = 40
 """Refits behind an interval: the half-width is then right to about a tenth."""
 _REPEATED = ("fit_steps", "iterations", "steps")  # options that say how often the tables are gone over
 _SECONDS_A_PASS, _SECONDS_A_CELL = 5e-4, 2e-8
+_SECONDS_AT_ONCE, _SECONDS_A_SQUARE = 6e-7, 6e-9
+"""Measured on one core: of a draw, by cells of the junction tree and by the square of the cells of all tables."""
 _EARLIER = ("again", "recipe")  # the specification, in files of earlier versions
 _KEYS = ("spec", *_EARLIER, "measurements", "run", "stated")
+
+
+_reporters: list[Callable[..., None]] = []
+
+
+def writes_reports(function: Callable[..., None]) -> Callable[..., None]:
+    """What :meth:`Release.report` calls: pages are made further out, of releases, and say so here."""
+    _reporters.append(function)
+    return function
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +122,24 @@ class Release:
         card = {**self.card, FOUND: {**facts, "paid": paid}}
         return replace(self, model=self.model.with_card(card))
 
+    def _repr_html_(self) -> str:
+        """What it is, for notebooks."""
+        model, card = self.model, self.model.card or {}
+        rows = [["columns", len(model.domain)], ["edges", len(model.edges)]]
+        if "budget" in card:
+            rows += [["guarantee", Budget.from_dict(dict(card["budget"]))], ["protects", _protected(card)]]
+        rows += [["method", card.get("method", "not stated")]]
+        notes = [str(card.get("caution", "")), *([] if self.certificate is None else self.certificate.lines())]
+        return markup.table(f"A release: a model of kind {model.kind}", (), rows, notes, labels=2)
+
+    def report(
+        self, path: str | os.PathLike[str], *, title: str | None = None, level: float = 0.9, draws: int = DRAWS
+    ) -> None:
+        """Write a page about it, as `discreet report` does: one HTML file that needs no network."""
+        if not _reporters:
+            raise InputError("take Release from discreet (`from discreet import Release`): it brings the pages along")
+        _reporters[-1](self, path, title=title, level=level, draws=draws)
+
     # -- post-processing -------------------------------------------------------------------------------------------
 
     def refit(self, measurements: Measurements | None = None) -> Model:
@@ -119,20 +150,43 @@ class Release:
         return model
 
     def intervals(self, level: float = 0.9, draws: int = DRAWS, random_state: RandomState = 0) -> NoiseIntervals:
-        """How far the noise can have moved the model's answers. With a graph that was found privately they are for
-        this graph; see :mod:`discreet.release.uncertainty` for what they cover."""
+        """How far the noise can have moved the model's answers; and where the graph was found, how far answers that
+        rest on it may be off. See :mod:`discreet.release.uncertainty` for what they cover."""
         spec, kept = self._needed()
-        expected = spec.learner().expected(kept)
-        return noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=expected)
+        if self._at_once:
+            self._check_work()
+            many = partial(spec.estimates, domain=self.model.domain)
+            found = intervals_at_once(many, kept, self.model, level, draws, random_state)
+        else:
+            expected = spec.learner().expected(kept)
+            found = noise_intervals(self.refit, kept, self.model, level, draws, random_state, expected=expected)
+        return replace(found, together=self.together)
+
+    @cached_property
+    def together(self) -> Together | None:
+        """What was measured together, where the graph was found."""
+        if not self.graph_was_found or self.measurements is None:
+            return None
+        measured = {frozenset(m.clique) for m in self.measurements if m.clique}
+        return Together(tuple(measured), self.certificate) if measured else None
 
     def interval_seconds(self, draws: int = DRAWS) -> float:
-        """About how long :meth:`intervals` takes: one refit is timed, if it was not already."""
+        """About how long :meth:`intervals` takes; where that does not follow from the size of the model, one refit is
+        timed, if it was not already."""
+        if self._at_once:
+            cells = sum(m.counts.size for m in self._needed()[1])
+            return draws * (_SECONDS_AT_ONCE * self.model.forecast.total_cells + _SECONDS_A_SQUARE * cells**2)
         if self._seconds is None:
             begun = time.perf_counter()
             self.refit()
             object.__setattr__(self, "_seconds", time.perf_counter() - begun)
         assert self._seconds is not None
         return self._seconds * (draws + 1)
+
+    @property
+    def _at_once(self) -> bool:
+        spec, kept = self._needed()
+        return spec.learner().at_once and all(m.clique is not None for m in kept)
 
     @property
     def refit_seconds(self) -> float:
@@ -167,15 +221,13 @@ class Release:
         noisy = any(m.noise.variance for m in self.measurements)
         return noisy and (tables or self.spec.learner().expected(self.measurements) is not None)
 
-    def refit_agrees(self, tolerance: float = 1e-6) -> bool:
+    def refit_agrees(self) -> bool:
         """Whether the model is what the spec makes of the noisy sums: then nothing but them is in it."""
-        again = self.refit()
-        (header, arrays), (header_, arrays_) = self.model.to_archive(), again.to_archive()
-        same = (
-            all(header[key] == header_[key] for key in ("kind", "domain", "model")) and arrays.keys() == arrays_.keys()
-        )
-        close = (np.allclose(arrays[k], arrays_[k], rtol=tolerance, atol=tolerance) for k in arrays)
-        return same and all(close)
+        return self.refit_distance() <= SAME
+
+    def refit_distance(self) -> float:
+        """How far the model is from the one that the spec makes of the noisy sums here; see :func:`distance`."""
+        return distance(self.model, self.refit())
 
     def _needed(self) -> tuple[Spec, Measurements]:
         if self.spec is None or self.measurements is None:
@@ -213,6 +265,10 @@ class Release:
             return release
         except DiscreetError as error:
             raise FileFormatError(f"cannot read {shown(source)}: {str(error)[:500]}") from None
+
+
+def _protected(card: Mapping[str, Any]) -> str:
+    return str(PrivacyUnit.from_dict(dict(card["unit"]))) if "unit" in card else "not stated"
 
 
 def _opened(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class ResearchGateway:
         self._rng = np.random.default_rng(seed)
 
     def add_noise(self, call: Any, values: IntArray) -> IntArray:
-        kind = "gaussian" if call.kind == "gaussian" else "laplace"
+        kind = "gaussian" if call.kind in ("gaussian", "gaussian-threshold") else "laplace"
         drawn = simulated_noise(Noise(kind, call.scale), np.shape(values), self._rng)  # type: ignore[arg-type]
         return np.asarray(values, dtype=np.int64) + drawn
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from .._version import __version__
 from ..errors import InputError, did_you_mean
+from ..io.strictjson import refuse_private
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ..privacy.unit import PrivacyUnit
 from ..release import Release
@@ -99,7 +100,9 @@ def registry_card(release: Release) -> dict[str, Any]:
 def card_yaml(release: Release) -> str:
     """The card as YAML."""
     head = "# A card in the field names of OpenDP's registry of deployments. What nobody has said reads 'not stated'.\n"
-    return head + "\n".join(_yaml(registry_card(release))) + "\n"
+    text = head + "\n".join(_yaml(registry_card(release))) + "\n"
+    refuse_private(text)
+    return text
 
 
 # -- what the file knows -----------------------------------------------------------------------------------------------
@@ -169,6 +172,8 @@ def _unit_details(unit: PrivacyUnit) -> str:
 
 def _unprotected(card: Mapping[str, Any], unit: PrivacyUnit) -> str:
     parts = ["The schema (columns, levels, bins) and the choice of method are public.", "Timing is not protected."]
+    if found := words.found_privately(card):
+        parts[0] = f"The choice of method is public, and so is the schema but for what was {found}."
     if card.get("public_size") is not None:
         parts.append(f"The number of records, {card['public_size']}, was stated to be public.")
     elif unit.relation == "replace-one":
@@ -189,6 +194,7 @@ def _mechanisms(card: Mapping[str, Any]) -> str:
         "exponential": "exponential mechanism",
         "noisy-max": "report noisy max",
         "threshold": "thresholded histogram",
+        "gaussian-threshold": "thresholded histogram with Gaussian noise",
         "stability": "noisy distance to instability, with a threshold",
     }
     said = ", ".join(names.get(k, k) for k in kinds) or "none"

@@ -25,7 +25,8 @@ from ..release.uncertainty import NoiseIntervals
 from . import words
 from .drawing import drawn_edges, graph_svg
 from .levels import percent
-from .page import NAMES, example_question, resource, template
+from .page import NAMES, example_question
+from .pages import resource, template
 
 LARGEST_REQUEST = 1 << 16
 HOST = "127.0.0.1"

@@ -89,7 +89,9 @@ def grouped(attribute: Attribute, p: Array, most_bins: int = MOST_BINS) -> tuple
 def _ordered(attribute: Attribute) -> int:
     """How many of the levels, the first ones, are numbers in their order; 0 if not all that are declared are."""
     if attribute.is_numeric:
-        return len(attribute.edges) - 1
+        return attribute.bins
+    if attribute.dates is not None:
+        return len(attribute.dates.labels)
     levels = attribute.levels
     numbers = [level for level in levels if isinstance(level, int) and not isinstance(level, bool)]
     return len(levels) if len(numbers) == len(levels) and numbers == sorted(numbers) else 0

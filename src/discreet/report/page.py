@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._version import __version__
-from ..errors import counted
-from ..io.atomic import write_atomically
+from ..errors import InputError, counted
 from ..language import quoted
+from ..learn.consistency import estimated_total
 from ..measurement import Measurements
 from ..models.base import Model
 from ..models.queries import mutual_information
-from ..privacy.budget import Budget
+from ..privacy.budget import ZCDP, Budget
+from ..privacy.unit import PrivacyUnit
+from ..release.release import DRAWS, Release, writes_reports
 from ..release.uncertainty import NoiseIntervals
+from ..spec import Spec
+from ..sweeps import sweep
 from . import words
+from .card import card_yaml
 from .drawing import drawn_edges, graph_svg
 from .levels import bars, shown
+from .pages import resource, template, write_report
 from .reasons import HEADINGS, reasons
 from .reasons import shown as shown_reasons
 from .spending import merged, portions
@@ -35,6 +41,7 @@ NAMES = {
 MOST_PAIRS, MOST_LISTED = 6, 1000
 _COLOURS = ("#5a8fc8", "#d0713f", "#6da67f", "#b88ad0", "#c9a545", "#5fb3b3", "#c46a86", "#8894a8")
 MOST_REASONS = 40
+_FACTORS = (0.2, 0.5, 1, 2, 5)
 CITATION = "discreet, discrete graphical models from sensitive records under differential privacy, version {version}."
 
 
@@ -48,6 +55,7 @@ def report_html(
     title: str | None = None,
     file: str = "model.zip",
     graph_was_found: bool = False,
+    spec: Spec | None = None,
 ) -> str:
     """The page as text.
 
@@ -63,6 +71,8 @@ def report_html(
         Pairs of columns whose tables are shown; the strongest edges by default.
     graph_was_found:
         Whether the graph was found privately; the page then says that intervals take it as it is.
+    spec:
+        How it was learned: the page then says what another budget would buy.
     """
     card = words.require_release(model.card, "this model")
     strength = model.edge_strength()
@@ -80,6 +90,7 @@ def report_html(
         warnings=[str(w) for w in card.get("warnings", ())],
         budget=Budget.from_dict(dict(card["budget"])),
         spent=Budget.from_dict(dict(card["spent"])) if card.get("spent") else "nothing",
+        more=_more(model, card, measurements, spec),
         portions=_portions(card, measurements),
         graph=graph_svg(model, strength, faded),
         strength_name="their weight" if hasattr(model, "width") else "mutual information of their ends",
@@ -106,25 +117,29 @@ def report_html(
     return html
 
 
-def write_report(path: str | Path, html: str) -> None:
-    """Write the page, completely or not at all."""
-    write_atomically(Path(path), [html.encode()])
+@writes_reports
+def write_release(
+    release: Release,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    level: float = 0.9,
+    draws: int = DRAWS,
+) -> None:
+    """The page of a release with all that its file holds, on the disk."""
+    html = report_html(
+        release.model,
+        card_text=card_yaml(release),
+        intervals=release.intervals(level, draws) if release.has_intervals else None,
+        measurements=release.measurements,
+        title=title,
+        graph_was_found=release.graph_was_found,
+        spec=release.spec,
+    )
+    write_report(Path(path), html)
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
-
-
-def template(name: str) -> Any:
-    """A page of this package."""
-    from jinja2 import Environment, StrictUndefined  # only needed here, and slow to import
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.from_string(resource(name))
-
-
-def resource(name: str) -> str:
-    """A file of this package."""
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def doubtful_edges(
@@ -161,6 +176,24 @@ def _portions(card: Mapping[str, Any], measurements: Measurements | None) -> lis
         }
         for i, p in enumerate(merged(portions(card, measurements)))
     ]
+
+
+def _more(
+    model: Model, card: Mapping[str, Any], measurements: Measurements | None, spec: Spec | None
+) -> dict[str, Any] | None:
+    """What a fifth of the budget, or five times as much, would about have bought with as many records; nothing where
+    there is no forecast."""
+    tables = [m for m in measurements or () if m.clique is not None and not m.proportions]
+    if spec is None or not tables:
+        return None
+    budget, unit = Budget.from_dict(dict(card["budget"])), PrivacyUnit.from_dict(dict(card["unit"]))
+    own = budget.rho if isinstance(budget, ZCDP) else getattr(budget, "epsilon", 1)
+    amounts = [float(own) * factor for factor in _FACTORS]
+    try:
+        found = sweep(spec, model.domain, unit, budget, amounts=amounts, sizes=[estimated_total(tables)])
+    except InputError:
+        return None
+    return {"what": found.what, "symbol": found.symbol, "rows": found.rows()}
 
 
 def _reasons(card: Mapping[str, Any], measurements: Measurements | None) -> dict[str, Any] | None:

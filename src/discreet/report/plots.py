@@ -7,7 +7,6 @@ Each draws into ``ax`` (a new figure by default) and returns the ``Axes``; save 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from ..errors import InputError
 from ..measurement import Measurements
 from ..models.base import Model
+from ..models.plotting import axes_for
 from ..release.uncertainty import NoiseIntervals
 from .spending import merged, portions
 
@@ -29,7 +29,7 @@ def plot_budget(release: Model | Measurements, ax: Any = None) -> Any:
     if not card or "budget" not in card:
         raise InputError("only a release has a budget to show: a model or measurements that came from a curator")
     parts = merged(portions(card, tables))
-    ax = _axes(ax, (8, 0.8 + 0.28 * len(parts)))
+    ax = axes_for(ax, (8, 0.8 + 0.28 * len(parts)))
     for i, portion in enumerate(parts):
         colour = GREY if portion.what == "not used" else BLUE
         ax.barh(i, 100 * portion.part, color=colour)
@@ -58,7 +58,7 @@ def plot_marginals(
             places.append(len(places) + 0.8 * len({n for n, _ in labels} | {name}))
             labels.append((name, label))
     estimate = np.concatenate([model.marginal(name).probabilities for name in names])
-    ax = _axes(ax, (7, 0.9 + 0.22 * len(labels)))
+    ax = axes_for(ax, (7, 0.9 + 0.22 * len(labels)))
     if intervals is not None:
         found = [intervals.marginal(name) for name in names]
         low, high = np.concatenate([i.lower for i in found]), np.concatenate([i.upper for i in found])
@@ -85,7 +85,7 @@ def plot_true_against_learned(
     asked = [tuple(c) for c in (truth.edges if cliques is None else cliques)] or [(n,) for n in truth.domain]
     x = np.concatenate([truth.marginal(c).probabilities.ravel() for c in asked])
     y = np.concatenate([learned.marginal(c).probabilities.ravel() for c in asked])
-    ax = _axes(ax, (5, 5))
+    ax = axes_for(ax, (5, 5))
     top = max(float(x.max()), float(y.max())) * 1.05
     ax.plot([0, top], [0, top], color=GREY, linewidth=1)
     ax.plot(x, y, "o", color=BLUE, markersize=3, alpha=0.6)
@@ -93,14 +93,3 @@ def plot_true_against_learned(
     ax.set_title(f"{len(x)} cells, mean |difference| {float(np.abs(x - y).mean()):.2g}", fontsize=10)
     ax.set_aspect("equal")
     return ax
-
-
-def _axes(ax: Any, size: tuple[float, float]) -> Any:
-    if ax is not None:
-        if not hasattr(ax, "annotate"):
-            raise InputError(f"ax is a matplotlib Axes, got a {type(ax).__name__}")
-        return ax
-    import matplotlib.pyplot as plt  # slow to import, and only needed to draw
-
-    width, height = size
-    return plt.subplots(figsize=(width, min(height, 40) if math.isfinite(height) else 5), layout="constrained")[1]

@@ -117,6 +117,8 @@ def formal(card: Mapping[str, Any]) -> str:
 def public_facts(card: Mapping[str, Any]) -> list[str]:
     """What was known before, and cost nothing."""
     out = ["The columns and their levels: the schema."]
+    if found := found_privately(card):
+        out = [f"The columns and their levels: the schema, but for what was {found}."]
     if card.get("public_size") is not None:
         out.append(f"The number of records: {card['public_size']:,}.")
     out += [f"{what}." for what in card.get("public", ())]
@@ -143,7 +145,24 @@ def bought_beside(card: Mapping[str, Any]) -> list[str]:
     if paid is None:
         return []
     own = Budget.from_dict(dict(paid["budget"]))
-    return [f"The certificate of fit was bought after the model, for {own}: that comes on top of what the model cost."]
+    both = _sum(Budget.from_dict(dict(card["budget"])), own) if paid.get("unit") == card.get("unit") else None
+    together = "" if both is None else f" Both together: {both}."
+    return [
+        f"The certificate of fit was bought after the model, for {own}: that comes on top of what the model cost."
+        + together
+    ]
+
+
+def _sum(one: Budget, other: Budget) -> Budget | None:
+    """What two releases about the same units cost together by simple composition; None for different notions."""
+    match one, other:
+        case PureDP(), PureDP():
+            return PureDP(one.epsilon + other.epsilon)
+        case ZCDP(), ZCDP():
+            return ZCDP(one.rho + other.rho)
+        case ApproxDP(), ApproxDP() if one.delta + other.delta < 1:
+            return ApproxDP(one.epsilon + other.epsilon, one.delta + other.delta)
+    return None
 
 
 def certificate_aside(card: Mapping[str, Any]) -> str:
@@ -167,6 +186,21 @@ def _misfit(card: Mapping[str, Any]) -> list[str]:
         f"The model is as close to its own noisy tables as noise allows: it misses them by {misfit:.2g} times what "
         "noise and chance leave."
     ]
+
+
+def found_privately(card: Mapping[str, Any]) -> str:
+    """What of the columns was found with noise and paid for, here or, as the schema says, elsewhere; "" for nothing."""
+    steps = card.get("steps")
+    asked = [step for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
+    seeking = [(step["query"], step.get("parts")) for step in asked if step.get("query") in ("Unlisted", "Histograms")]
+    labels = [(kind, str(label)) for kind, parts in seeking if isinstance(parts, list) for label in parts]
+    here = {label if kind == "Unlisted" else label.rpartition(", ")[0] for kind, label in labels}
+    said = {name: f"{name} ({', '.join(what)})" for name, what in dict(card.get("found_privately") or {}).items()}
+    paid = ", ".join(text for name, text in said.items() if name in here)
+    before = ", ".join(text for name, text in said.items() if name not in here)
+    parts = [f"found privately, and paid for: {paid}"] if paid else []
+    parts += [f"found privately and paid for elsewhere, as the schema says: {before}"] if before else []
+    return "; ".join(parts)
 
 
 def peeked_facts(card: Mapping[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ batch, or by looking up the few texts that spell a level. Files and Spark both c
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..domain import Attribute
-from ..encoding import Codes, as_list, code_type, encode_column
+from ..encoding import Codes, Hashed, as_list, code_type, encode_column, unlisted_text
 from .delimited import is_unicode
 from .encode import digest_of
 
@@ -25,7 +26,9 @@ from .encode import digest_of
 def spellings(attribute: Attribute) -> tuple[str, ...]:
     """The texts that spell a level of a column of categories. Every other text has one code in common."""
     forms = ["True", "TRUE", "False", "FALSE"] if attribute.levels and isinstance(attribute.levels[0], bool) else []
-    return tuple(text for text in dict.fromkeys([*attribute.codes, *forms]) if is_unicode(text))
+    return tuple(
+        text for text in dict.fromkeys([*attribute.codes, *attribute.missing_values, *forms]) if is_unicode(text)
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -38,9 +41,24 @@ def spelling_codes(attribute: Attribute) -> Codes:
     return encode_column([*known, None, stranger], attribute)
 
 
+def _few_spellings(kind: Any, attribute: Attribute) -> bool:
+    """Whether these are texts of which :func:`spellings` lists all that spell a level."""
+    if (
+        isinstance(attribute, Hashed)
+        or attribute.is_numeric
+        or attribute.dates is not None
+        or attribute.strip
+        or attribute.ignore_case
+    ):
+        return False
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def encode_arrow(values: Any, attribute: Attribute) -> Codes:
     """Codes of an Arrow array."""
     kind = values.type
+    if isinstance(attribute, Hashed) and not pa.types.is_dictionary(kind):
+        return _by_dictionary(_dictionary(values), attribute)
     if pa.types.is_dictionary(kind):
         return _by_dictionary(values, attribute)
     if pa.types.is_string_view(kind):
@@ -50,7 +68,7 @@ def encode_arrow(values: Any, attribute: Attribute) -> Codes:
             return encode_column(values.to_numpy(zero_copy_only=False), attribute)
         codes = encode_column(pc.fill_null(values, pa.scalar(0, kind)).to_numpy(zero_copy_only=False), attribute)
         return np.where(_is_null(values), encode_column([None], attribute), codes)
-    if not attribute.is_numeric and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    if _few_spellings(kind, attribute):
         known = pa.array(spellings(attribute), type=kind)
         place = pc.index_in(values, value_set=known)
         index = np.asarray(pc.fill_null(place, len(known) + 1).to_numpy(zero_copy_only=False))
@@ -84,16 +102,31 @@ def identities(values: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.uint64
     return kept, np.ascontiguousarray(words[place[kept]].T)
 
 
+def texts_among(values: Any, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
+    """Which of these numbers the texts of an Arrow array have, with the texts."""
+    distinct = _dictionary(values).dictionary
+    return attribute.among({unlisted_text(v, attribute) for v in arrow_list(distinct)}, numbers)
+
+
 def arrow_list(values: Any) -> list[Any]:
     """An Arrow array as Python values, with None for every kind of null."""
     return as_list(_series(values))
 
 
+def _dictionary(values: Any) -> Any:
+    """An array with its values by number; those that have no hash are no texts, and are one absent value."""
+    if pa.types.is_dictionary(values.type):
+        return values
+    try:
+        return values.dictionary_encode()
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return pa.array([None] * len(values), pa.string()).dictionary_encode()
+
+
 def _by_dictionary(values: Any, attribute: Attribute) -> Codes:
     size = len(values.dictionary)
     codes = np.empty(size + 1, dtype=code_type(attribute.size))
-    kind = values.type.value_type
-    texts = not attribute.is_numeric and (pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    texts = _few_spellings(values.type.value_type, attribute)
     distinct = values.dictionary
     codes[:size] = encode_arrow(distinct, attribute) if texts else encode_column(_series(distinct), attribute)
     codes[size] = encode_column([None], attribute)[0]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import require_columns
 from ..domain import Attribute, Clique, Domain
-from ..encoding import Codes
+from ..encoding import Codes, Hashed
 from ..errors import InputError
 
 IntArray = NDArray[np.int64]
@@ -53,6 +53,16 @@ class RowQuery(Asked, Protocol):
         """The sums over one batch of rows. Integers only: they add up the same in any order and on any engine."""
 
 
+class Source(Protocol):
+    """Rows that can be read again: under the domain that was found, or for the texts of a column."""
+
+    def table(self, domain: Domain) -> Table:
+        """The same rows under another domain."""
+
+    def texts(self, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
+        """Which texts of the column have these numbers."""
+
+
 class Table(ABC):
     """Rows under a domain. Nothing but a curator should hold one; no method lets a row out.
 
@@ -61,6 +71,8 @@ class Table(ABC):
 
     domain: Domain
     unit_column: str | None
+    source: Source | None = None
+    """Where the rows can be had again, for a table whose columns are still to be found."""
     _last: tuple[object, tuple[IntArray, ...]] = (None, ())
     counts_steps = False  # whether the column "steps" holds what :func:`~discreet.tables.sequences.steps` counted
 
@@ -76,6 +88,15 @@ class Table(ABC):
                 "discreet.tables.sequences.steps counts them itself. Make one, or use ChainLearner(bound='sample')"
             )
         require_columns(what, asked.attributes, self.domain)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:  # noqa: B027 - most tables hold nothing that must be freed
+        """Let go of what was kept of the rows."""
 
     def __getstate__(self) -> dict[str, object]:
         """Without the sums that are kept: a copy may get other rows."""
@@ -95,6 +116,18 @@ class Table(ABC):
             sums = query.combine(self.count(query.cliques))
             self._last = (query, sums)
         return tuple(part.copy() for part in sums)  # who works in place has their own
+
+    def under(self, domain: Domain) -> Table:
+        """The same rows under another domain, with the same unit column; only where columns are still to be found."""
+        if self.source is None:
+            raise InputError("these rows were encoded once and for all; open them again under the other domain")
+        return self.source.table(domain)
+
+    def texts(self, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
+        """The texts of a column that have these numbers: inside, for numbers that were released."""
+        if self.source is None:
+            raise InputError("these rows were encoded once and for all, and their texts are gone")
+        return self.source.texts(attribute, numbers)
 
     @abstractmethod
     def count(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:

@@ -185,5 +185,42 @@ def sparse_cells(block: Block, clique: Clique) -> tuple[NDArray[np.int64], NDArr
     """The cells of a block that are not empty, and how many rows each has."""
     if not clique:
         return np.zeros((min(block.rows, 1), 0), dtype=np.int64), np.full(min(block.rows, 1), block.rows)
-    rows = np.stack([block.columns[n].astype(np.int64) for n in clique], axis=1)
-    return np.unique(rows, axis=0, return_counts=True)
+    return unique_rows(np.stack([block.columns[n].astype(np.int64) for n in clique], axis=1))
+
+
+def unique_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct rows and how often each occurs; those of one column without NumPy's detour through bytes."""
+    if rows.shape[1] != 1:
+        return np.unique(rows, axis=0, return_counts=True)
+    values, counts = np.unique(rows[:, 0], return_counts=True)
+    return values[:, None], counts
+
+
+def merged_cells(
+    parts: Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]], columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The cells of all parts, each once. What waits is never much more than the distinct ones so far."""
+    cells, counts = np.empty((0, columns), dtype=np.int64), np.empty(0, dtype=np.int64)
+    waiting: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    size = 0
+    for part in parts:
+        waiting.append(part)
+        size += len(part[0])
+        if size > _WAITING + len(cells):
+            cells, counts = _merged([(cells, counts), *waiting])
+            waiting, size = [], 0
+    return _merged([(cells, counts), *waiting])
+
+
+def _merged(
+    parts: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    cells, counts = (np.concatenate(side) for side in zip(*parts, strict=True))
+    if cells.shape[1] == 1:
+        values, inverse = np.unique(cells[:, 0], return_inverse=True)
+        distinct = values[:, None]
+    else:
+        distinct, inverse = np.unique(cells, axis=0, return_inverse=True)
+    total = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(total, inverse.reshape(-1), counts)
+    return distinct, total

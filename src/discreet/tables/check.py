@@ -11,14 +11,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..domain import Attribute, Domain
+from ..domain import Attribute, Domain, level_text
 from ..schema import destinations, free_label
 from .arrow import arrow_list, encode_arrow
 from .delimited import TO_UTF8, DelimitedFile
 from .lines import LONGEST, Fields, Form, fields_of, is_utf8
 from .sources import SourceFile, failures_of, tool
 
-WORDS_FOR_ABSENT = ("na", "n/a", "nan", "null", "none", "?", "-", ".", "missing", "unknown")
+WORDS_FOR_ABSENT = ("na", "n/a", "nan", "null", "<null>", "(null)", "#n/a", "none", "?", "-", ".", "missing", "unknown")
+
+MANY = 0.05
+"""Which part of the rows may go to a level for others before that is worth a word."""
 
 _SHORT = "has fewer fields than the first line; it is read as far as it goes, and what is missing counts as absent"
 _LONG = "has more fields than the first line; it is read as far as it goes, and the surplus is dropped"
@@ -39,13 +42,15 @@ _NO_UNIT = "is empty in some rows; they will not be counted, as nobody knows who
 class Problem:
     """A rule that rows break. ``rows`` is an exact count of private rows: for the curator only.
 
-    ``near`` of them hold a value that would be listed but for spaces or upper and lower case.
+    ``near`` of them hold a value that would be listed but for spaces or upper and lower case; ``many``: they are more
+    than one in twenty rows.
     """
 
     column: str | None
     rule: str
     rows: int
     near: int = 0
+    many: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,6 +133,7 @@ def _check_column(connection: Any, file: SourceFile, attribute: Attribute, found
     open_ended = replace(attribute, missing=missing, other=other, outside=other)
     listed = {label.strip().casefold() for label in attribute.labels}
     broken: dict[tuple[str, bool], list[int]] = {}
+    total = 0
     column = file.column(attribute.name)
     # By way of Arrow, as a fit reads them: whatever a value is (a time in a zone, the year 29349), it has a code.
     with failures_of(file):
@@ -135,6 +141,7 @@ def _check_column(connection: Any, file: SourceFile, attribute: Attribute, found
         for batch in counted.to_arrow_reader(50_000):
             values, codes = arrow_list(batch.column(0)), encode_arrow(batch.column(0), open_ended)
             for value, rows, code in zip(values, batch.column(1).to_pylist(), codes.tolist(), strict=True):
+                total += rows
                 label = open_ended.labels[code]
                 rule, foreseen = _rule(value, label, attribute, missing, other)
                 if rule:
@@ -143,27 +150,45 @@ def _check_column(connection: Any, file: SourceFile, attribute: Attribute, found
                     if label == other and not attribute.is_numeric and _word(value).casefold() in listed:
                         counts[1] += rows
     for (rule, foreseen), (rows, near) in broken.items():
-        (found.remarks if foreseen else found.problems).append(Problem(attribute.name, rule, rows, near))
+        (found.remarks if foreseen else found.problems).append(
+            Problem(attribute.name, rule, rows, near, rows > MANY * total)
+        )
+
+
+def _stands_for_absent(value: Any, attribute: Attribute) -> bool:
+    """Whether a value is one of the column's words or numbers for missing values."""
+    if not attribute.missing_values:
+        return False
+    if attribute.is_numeric and (number := _number(value)) is not None:
+        return number in attribute.missing_numbers
+    words = map(attribute.spelling, attribute.missing_values)
+    return isinstance(value, str | int) and attribute.spelling(level_text(value)) in words
 
 
 def _rule(value: Any, label: str, attribute: Attribute, missing: str, other: str) -> tuple[str, bool]:
     """The rule that a value breaks, given the label it was encoded to, and whether the schema foresees it."""
     absent_to, outside_to = destinations(attribute)
-    if value is None:
+    if value is None or _stands_for_absent(value, attribute):
         rule = f"has absent values, and the schema has no missing level for them: absent values → {absent_to}"
         return ("", True) if attribute.missing else (rule, False)
     number = _number(value) if attribute.is_numeric else None
     if attribute.is_numeric and number is None and label in (missing, other):
         if value in (attribute.missing, attribute.other):
             return "", True
+        if isinstance(value, str) and attribute.spelling(value) in attribute.spelled:
+            return "", True
         if attribute.missing and _word(value).lower() in WORDS_FOR_ABSENT:
             return "", True
         text_to = absent_to if attribute.outside_code is None else outside_to
         return f"has values that are not numbers: such values → {text_to}", attribute.other is not None
     if label == other and value != attribute.other:
+        if attribute.sought is not None and attribute.sought.what == "levels":
+            return "", True  # which levels there are will be found
         what, who = "values that are not listed", "unlisted values"
         if attribute.is_numeric:
             what, who = "numbers outside its edges", "numbers outside"
+        if attribute.dates is not None:
+            what, who = "values that are no dates between its ends", "such values"
         return f"has {what}: {who} → {outside_to}", attribute.other is not None
     if attribute.integer and number is not None and math.isfinite(number) and not number.is_integer():
         return "has fractions, and the schema says whole numbers", False

@@ -1,7 +1,8 @@
 """A first schema, drafted by looking at the rows.
 
 A tool for the curator, outside the guarantee. A draft says in itself what was learned by looking (``peeked``), and so
-does everything that is released under it.
+does everything that is released under it. Or it leaves what rows would tell to be found privately, and looks at no more
+than what kind of values a column has.
 """
 
 from __future__ import annotations
@@ -11,38 +12,68 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cached_property
 from typing import Any
 
+from ..attribute import PEEKABLE
+from ..dates import Dates
 from ..domain import Attribute, Domain, level_text
 from ..errors import InputError, SchemaError
 from ..schema import destinations, free_label, schema_text
 from .check import WORDS_FOR_ABSENT
 from .delimited import DelimitedFile
-from .sources import SourceFile, tool
+from .profile import (
+    NULLS,
+    FrameRows,
+    Profile,
+    common_values,
+    date_format,
+    first_and_last,
+    frequent_numbers,
+    look_at,
+    numbers_of,
+    profile,
+    words_for_absent,
+)
+from .sources import ParquetFile, tool
 
 DEFAULT_LEVELS = 30
 BINS = 10
+HEAPED = 0.15  # a number that so many of the rows have is a level of its own
+CROWDED = 0.4  # a bin with so many of the rows calls for others
+_ENOUGH = 100  # rows from which on shares of rows mean something
 _FEW_ROWS = 5  # values that occur fewer times than this on average look like names, not like categories
 _LONGEST_LABEL = 80
+_MOST_DECIMALS = 4
 _IDENTIFIER = re.compile(r"(.*[_\s.-])?(id|uuid|guid|ssn|email|key)|.*[a-z]Id", re.IGNORECASE)
-_WHOLE_KINDS = (
-    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
-    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
-)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+USUAL_WORDS = ("NA", "N/A", "NaN", "nan", "NULL", "null", "<NULL>", "(null)", "#N/A", "?", ".")
+"""What files write for an absent value: written into drafts that are not to tell which of them occur."""
+_PRIVATE = """\
+# What kind a column is (numbers, whole or not, or categories), as nine rows of ten have it, and whether every row has a
+# value of its own there, was seen in the rows. That is not protected: where a column stands on the edge, one row can
+# decide. Go through the kinds, so that they are what you know of the columns, and say what else you know: a
+# range = [0, 120] is better than a private one, and levels that are listed cost nothing.
+"""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A drafted domain, with a comment a column, and the columns that were left out with the reason."""
+    """A drafted domain, with a comment a column, and the columns that were left out with the reason.
+
+    ``private``: nothing was learned by looking but the kinds of the columns.
+    """
 
     domain: Domain
     comments: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    private: bool = False
 
     def text(self) -> str:
         """The schema file."""
-        lines = [schema_text(self.domain, self.comments)]
+        lines = [_PRIVATE] if self.private else []
+        lines += [schema_text(self.domain, self.comments)]
         if self.left_out:
             lines += [
                 "# Left out of the draft. Declare a column above if it should be used; one that says whose row it is"
@@ -53,54 +84,36 @@ class Draft:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class _Profile:
-    """What one column holds, as far as a draft needs to know."""
+def draft_schema(rows: Any, *, most_levels: int = DEFAULT_LEVELS, private: bool = False) -> Draft:
+    """Look at the rows of a file or a frame and propose a domain; everything learned is marked as peeked.
 
-    rows: int
-    present: int
-    distinct: int
-    numbers: int
-    whole: int
-    padded: int  # numbers with leading zeros are codes, not numbers
-    absent_words: int
-    boolean: int
-    low: float
-    high: float
-    middle: float
-    longest: int
-
-    @property
-    def is_numeric(self) -> bool:
-        """All values are numbers, but for words that stand for an absent one."""
-        return 0 < self.numbers == self.present - self.absent_words and not self.padded
-
-    @property
-    def is_whole(self) -> bool:
-        return self.is_numeric and self.whole == self.numbers
-
-
-def draft_schema(file: SourceFile, *, most_levels: int = DEFAULT_LEVELS) -> Draft:
-    """Look at the rows of a file and propose a domain; everything learned is marked as peeked."""
+    ``private``: only what kind each column is of is seen, as nine rows of ten have it, and whether it is one of
+    identifiers. Nothing else is written down: bins, ranges and levels are left to be found privately. Kinds are not
+    protected, and the file says so.
+    """
     if most_levels < 2:
         raise InputError(f"a column needs at least 2 levels, got {most_levels}")
+    file = rows if isinstance(rows, DelimitedFile | ParquetFile) else FrameRows.of(rows)
     attributes: list[Attribute] = []
-    draft = Draft(Domain(()))
+    draft = Draft(Domain(()), private=private)
     with tool(file) as connection:
-        odd = _look_at(connection, file)
+        odd = look_at(connection, file)
         for name in file.names:
-            if name in odd:
-                draft.left_out[name] = odd[name]
-                continue
-            profile = _profile(connection, file.column(name))
-            reason = _why_left_out(name, profile)
+            reason = odd.get(name, "")
+            if not reason:
+                seen = profile(connection, file.column(name))
+                column = _Column(connection, file.column(name), name, seen)
+                numeric = seen.is_mostly_numeric if private else seen.is_numeric
+                reason = "" if column.written is not None else _why_left_out(name, seen, numeric=numeric)
+            if not reason:
+                found = column.kind() if private else column.proposed(most_levels)
+                if isinstance(found, str):
+                    reason = found
+                else:
+                    attributes.append(found[0])
+                    draft.comments[name] = found[1]
             if reason:
                 draft.left_out[name] = reason
-                continue
-            common = _common_values(connection, file.column(name), most_levels)
-            attribute, comment = _propose(name, profile, common, most_levels)
-            attributes.append(attribute)
-            draft.comments[name] = comment
     if not attributes:
         raise SchemaError(
             f"no column of {file.path} can be drafted: they are empty or look like identifiers; write the schema by "
@@ -109,74 +122,9 @@ def draft_schema(file: SourceFile, *, most_levels: int = DEFAULT_LEVELS) -> Draf
     return replace(draft, domain=Domain(tuple(attributes)))
 
 
-def _look_at(connection: Any, file: SourceFile) -> dict[str, str]:
-    """Make ``t``, the rows with every value as text. Returns the columns whose values cannot be levels, and why.
-
-    Delimited text is parsed once. Columns of Parquet are read one by one as they are needed, and have types: what has
-    none of the types that levels and bins can have (dates, nested values, bytes) has to be written as one of them.
-    """
-    relation = file.relation(connection, file.names)
-    if isinstance(file, DelimitedFile):
-        relation.create("t")
-        return {}
-    columns = list(map(file.column, file.names))
-    kinds = list(map(str, relation.types))
-    texts = list(map(_as_text, columns, kinds))
-    chosen = [f"{text} AS {column}" for text, column in zip(texts, columns, strict=True) if text]
-    if chosen:
-        relation.project(", ".join(chosen)).create_view("t")
-    why = "its values are {}: write them as text, numbers or booleans first"
-    named = zip(file.names, kinds, texts, strict=True)
-    return {name: why.format(kind.split("(")[0].lower()) for name, kind, text in named if not text}
-
-
-def _as_text(column: str, kind: str) -> str:
-    """A column in SQL as the text that its values would have in a CSV file, or nothing."""
-    if kind == "VARCHAR":
-        return column
-    if kind == "BOOLEAN" or kind in _WHOLE_KINDS or kind.startswith("ENUM") or kind == '"NULL"':
-        return f"{column}::VARCHAR"
-    if kind in ("FLOAT", "DOUBLE"):  # frames turn whole numbers with gaps into floats
-        whole = f"{column} = trunc({column}) AND abs({column}) < 9e15"
-        return f"CASE WHEN {whole} THEN TRY_CAST({column} AS BIGINT)::VARCHAR ELSE {column}::VARCHAR END"
-    if kind.startswith("DECIMAL") or kind in ("HUGEINT", "UHUGEINT"):  # these reach bins, and no level
-        return f"{column}::DOUBLE::VARCHAR"
-    return ""
-
-
-def _profile(connection: Any, column: str) -> _Profile:
-    words = ", ".join(f"'{word}'" for word in WORDS_FOR_ABSENT)
-    # An empty field is absent; so is a word for it, when all other values are numbers.
-    row = connection.execute(
-        f"""
-        WITH v AS (SELECT {column} AS text, lower(trim({column})) AS word FROM t),
-        n AS (SELECT text, word, CASE WHEN word IN ({words}) THEN NULL ELSE TRY_CAST(text AS DOUBLE) END AS x FROM v)
-        SELECT count(*), count(text), count(DISTINCT text), count(x),
-          count(*) FILTER (WHERE regexp_full_match(text, '-?(0|[1-9][0-9]{{0,17}})')),
-          count(*) FILTER (WHERE regexp_full_match(text, '-?0[0-9]+')),
-          count(*) FILTER (WHERE word IN ({words})), count(*) FILTER (WHERE word IN ('true', 'false')),
-          min(x) FILTER (WHERE isfinite(x)), max(x) FILTER (WHERE isfinite(x)),
-          median(x) FILTER (WHERE isfinite(x)), max(length(text))
-        FROM n
-        """
-    ).fetchone()
-    values = [0 if v is None else v for v in row]
-    return _Profile(*values)
-
-
-def _common_values(connection: Any, column: str, most: int) -> list[str]:
-    """The most frequent values."""
-    rows = connection.execute(
-        f"SELECT {column}, count(*) AS n FROM t WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY n DESC, 1 LIMIT ?",
-        [most],
-    ).fetchall()
-    return [text for text, _ in rows]
-
-
-def _why_left_out(name: str, p: _Profile) -> str:
+def _why_left_out(name: str, p: Profile, *, numeric: bool) -> str:
     if not p.present:
         return "no row has a value"
-    numeric = p.is_numeric
     named = bool(_IDENTIFIER.fullmatch(name))
     if p.distinct == p.present and p.present >= 20:
         whole_in_a_row = p.whole == p.present and p.high - p.low < 10 * p.present
@@ -192,44 +140,150 @@ def _why_left_out(name: str, p: _Profile) -> str:
     return ""
 
 
-def _propose(name: str, p: _Profile, common: Sequence[str], most_levels: int) -> tuple[Attribute, str]:
-    if p.is_numeric and (p.distinct > most_levels or not p.is_whole):
+@dataclass(frozen=True)
+class _Column:
+    """One column that is looked at."""
+
+    connection: Any
+    sql: str
+    name: str
+    p: Profile
+
+    @cached_property
+    def written(self) -> str | None:
+        """How its dates are written, "" for ISO; None if it has others than dates."""
+        p = self.p
+        if p.is_mostly_numeric or not p.present:
+            return None
+        if 0 < p.iso == p.present - p.nulls:
+            return ""
+        return date_format(self.connection, self.sql, p.present - p.nulls) if p.distinct > 2 else None
+
+    def proposed(self, most_levels: int) -> tuple[Attribute, str]:
+        """An attribute with all that was seen, and a comment."""
+        p = self.p
+        if p.is_numeric and (p.folded > most_levels or not p.is_whole):
+            return self._numbers()
+        if not p.is_numeric and (dates := self._dates()) is not None:
+            return dates
+        return self._levels(most_levels)
+
+    def kind(self) -> tuple[Attribute, str] | str:
+        """An attribute that leaves all else to be found; or why there is none."""
+        p = self.p
+        common = {"missing": "missing", "missing_values": list(USUAL_WORDS), "strip": True}
+        if p.is_mostly_numeric:
+            whole = p.whole > 0.9 * p.numbers
+            entry = {"bins": "private", "range": "private", **({"integer": True} if whole else {})}
+            return Attribute.from_dict(self.name, {**entry, **common}), ""
+        if p.iso > 0.9 * (p.present - p.nulls):
+            return 'dates: write dates = {from = …, to = …, by = "month"} with the days that can occur'
+        return Attribute.from_dict(self.name, {"levels": "discover", **common}), ""
+
+    def _absent(self, words: Sequence[str]) -> dict[str, Any]:
+        """Words for absent values as they are spelled, where there are some."""
+        found = words_for_absent(self.connection, self.sql, words)
+        return {"missing_values": tuple(found)} if found else {}
+
+    def _numbers(self) -> tuple[Attribute, str]:
+        p = self.p
         missing = "missing" if p.numbers < p.rows else None
         edges = round_edges(p.low, p.high, p.middle, whole=p.is_whole)
-        peeked = frozenset({"edges", "missing"} if missing else {"edges"})
-        attribute = Attribute.numeric(name, edges, missing=missing, integer=p.is_whole, peeked=peeked)
-        comment = "numbers; the bins were chosen to span what was seen"
-        return attribute, comment if missing else f"{comment}. {_no_level_for(attribute, 'absent values')}"
-    return _propose_levels(name, p, common[:most_levels])
+        comment, heaps = "numbers; the bins were chosen to span what was seen", []
+        if p.numbers >= _ENOUGH:
+            heaps = [h for h in frequent_numbers(self.connection, self.sql, HEAPED * p.numbers) if math.isfinite(h)]
+            crowd, deciles = numbers_of(self.connection, self.sql, edges, heaps)
+            if crowd > CROWDED:
+                edges = quantile_edges(p.low, p.high, deciles, whole=p.is_whole)
+                comment = "numbers; the bins were chosen so that about as many rows are in each"
+        decimals = p.decimals if not p.is_whole and 0 < p.decimals <= _MOST_DECIMALS else None
+        more = self._absent(WORDS_FOR_ABSENT + NULLS) if p.absent_words else {}
+        attribute = Attribute.numeric(
+            self.name, edges, heaps=heaps, missing=missing, integer=p.is_whole, decimals=decimals, **more
+        )
+        if heaps:
+            comment += "; numbers that many rows have exactly are levels of their own"
+        if not missing:
+            comment = f"{comment}. {_no_level_for(attribute, 'absent values')}"
+        return _marked(attribute), comment
+
+    def _dates(self) -> tuple[Attribute, str] | None:
+        p, written = self.p, self.written
+        if written is None:
+            return None
+        first, last = first_and_last(self.connection, self.sql, written)
+        try:
+            dates = _periods(first, last, written)
+        except (SchemaError, TypeError):  # days before the year 1, or beyond 9999
+            return None
+        missing = "missing" if p.present - p.nulls < p.rows else None
+        more = self._absent(NULLS) if p.nulls else {}
+        attribute = Attribute.of_dates(self.name, dates, missing=missing, **more)
+        note = "" if missing else f". {_no_level_for(attribute, 'absent values')}"
+        return _marked(attribute), f"dates; the periods span what was seen{note}"
+
+    def _levels(self, most_levels: int) -> tuple[Attribute, str]:
+        p = self.p
+        absent = p.present - p.nulls < p.rows
+        only_words = p.boolean == p.present - p.nulls or p.whole == p.present - p.nulls
+        strip = not only_words and p.stripped < p.distinct - len(self._absent(NULLS).get("missing_values", ()))
+        fold = not only_words and p.folded < p.stripped
+        options: dict[str, Any] = self._absent(NULLS) if p.nulls else {}
+        options |= ({"strip": True} if strip else {}) | ({"ignore_case": True} if fold else {})
+        shown = common_values(self.connection, self.sql, most_levels, strip=strip, fold=fold)
+        said = "values that differ in spaces or case alone are one" if strip or fold else ""
+        levels: list[Any]
+        if p.boolean == p.present - p.nulls:
+            levels = [False, True]
+        else:
+            levels = sorted(int(v) for v in shown) if p.whole == p.present - p.nulls else sorted(shown)
+            distinct = (
+                p.folded if fold else p.stripped if strip else p.distinct - len(options.get("missing_values", ()))
+            )
+            if distinct > len(shown):
+                comment = "the most frequent values; all others go to the level {other!r}" + (
+                    f"; {said}" if said else ""
+                )
+                return self._with_other(levels, absent=absent, comment=comment, options=options)
+        if len(levels) == 2 and not absent:
+            # Two answers are one bit, which many methods need; a third level would cost all of them for nothing seen.
+            attribute = Attribute.categorical(self.name, levels, **options)
+            note = _no_level_for(attribute, "absent and unlisted values")
+            return _marked(attribute), f"{said}. {note}" if said else note
+        return self._with_other(levels, absent=absent, comment=said, options=options)
+
+    def _with_other(
+        self, levels: Sequence[Any], *, absent: bool, comment: str, options: dict[str, Any]
+    ) -> tuple[Attribute, str]:
+        """Categories with a level for what is not listed, and one for absent values if there were any."""
+        taken = {level_text(level) for level in levels}
+        if options.get("ignore_case"):
+            taken |= {text.lower() for text in taken}
+        missing = free_label("missing", taken) if absent else None
+        other = free_label("other", taken)
+        attribute = Attribute.categorical(self.name, levels, missing=missing, other=other, **options)
+        return _marked(attribute), comment.format(other=other)
 
 
-def _propose_levels(name: str, p: _Profile, shown: Sequence[str]) -> tuple[Attribute, str]:
-    absent = p.present < p.rows
-    peeked = frozenset({"levels", "missing"} if absent else {"levels"})
-    levels: list[Any]
-    if p.boolean == p.present:
-        levels = [False, True]
-    else:
-        levels = sorted(int(v) for v in shown) if p.whole == p.present else sorted(shown)
-        if p.distinct > len(shown):
-            comment = "the most frequent values; all others go to the level {other!r}"
-            return _with_other(name, levels, absent=absent, peeked=peeked, comment=comment)
-    if len(levels) == 2 and not absent:
-        # Two answers are one bit, which many methods need; a third level would cost all of them for nothing seen.
-        attribute = Attribute.categorical(name, levels, peeked=peeked)
-        return attribute, _no_level_for(attribute, "absent and unlisted values")
-    return _with_other(name, levels, absent=absent, peeked=peeked, comment="")
+def _marked(attribute: Attribute) -> Attribute:
+    """All that was learned by looking is marked."""
+    return replace(attribute, peeked=frozenset(attribute.to_dict()) & frozenset(PEEKABLE))
 
 
-def _with_other(
-    name: str, levels: Sequence[Any], *, absent: bool, peeked: frozenset[str], comment: str
-) -> tuple[Attribute, str]:
-    """Categories with a level for what is not listed, and one for absent values if there were any."""
-    taken = {level_text(level) for level in levels}
-    missing = free_label("missing", taken) if absent else None
-    other = free_label("other", taken)
-    attribute = Attribute.categorical(name, levels, missing=missing, other=other, peeked=peeked)
-    return attribute, comment.format(other=other)
+def _periods(first: date, last: date, written: str) -> Dates:
+    """Whole years around what was seen, in so many periods that a table of them is not too large."""
+    days = (last - first).days
+    if days <= BINS * 6:
+        return Dates("day", first, last, written)
+    by = "month" if days <= 3 * 366 else "quarter" if days <= 12 * 366 else "year"
+    return Dates(by, date(first.year, 1, 1), date(last.year, 12, 31), written)
+
+
+def quantile_edges(low: float, high: float, deciles: Sequence[float], *, whole: bool) -> list[float]:
+    """Bins with about as many rows in each, between round numbers where there is room for them."""
+    ends = round_edges(low, high, (low + high) / 2, whole=whole)
+    inner = sorted({float(f"{x:.2g}") for x in deciles if ends[0] < float(f"{x:.2g}") < ends[-1]})
+    return [ends[0], *(x for x in inner if not whole or x.is_integer()), ends[-1]]
 
 
 def _no_level_for(attribute: Attribute, what: str) -> str:

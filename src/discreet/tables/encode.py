@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..arguments import require_domain
 from ..domain import Domain, level_text
-from ..encoding import as_list, columns_of, encode_column
+from ..encoding import Hashed, as_list, columns_of, encode_column, unlisted_text
 from ..errors import InputError, SchemaError
 from .memory import MemoryTable, Persons
 
@@ -48,12 +50,37 @@ def encode(rows: Any, domain: Domain | None = None, *, unit: str | None = None) 
             )
         rows = {name: rows[:, i] for i, name in enumerate(domain.names)}
     wanted = [*domain.names, *([unit] if unit is not None and unit not in domain else [])]
-    columns = columns_of(rows, wanted)
+    return _encoded(columns_of(rows, wanted), domain, unit)
+
+
+def _encoded(columns: Mapping[str, Any], domain: Domain, unit: str | None) -> MemoryTable:
     codes = [encode_column(columns[a.name], a) for a in domain.attributes]
     if unit is None:
-        return MemoryTable(domain, codes)
-    kept, persons = _persons(columns[unit])
-    return MemoryTable(domain, [c[kept] for c in codes], persons=persons, unit_column=unit)
+        table = MemoryTable(domain, codes)
+    else:
+        kept, persons = _persons(columns[unit])
+        table = MemoryTable(domain, [c[kept] for c in codes], persons=persons, unit_column=unit)
+    if domain.sought:
+        table.source = Columns(columns, unit)
+    return table
+
+
+@dataclass(frozen=True, repr=False)
+class Columns:
+    """Columns in memory that will be encoded again, once it is known how."""
+
+    columns: Mapping[str, Any]
+    unit: str | None
+
+    def __repr__(self) -> str:
+        return "Columns()"
+
+    def table(self, domain: Domain) -> MemoryTable:
+        return _encoded(self.columns, domain, self.unit)
+
+    def texts(self, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
+        found = {unlisted_text(value, attribute) for value in as_list(self.columns[attribute.name])}
+        return attribute.among(found, numbers)
 
 
 def _persons(values: Any) -> tuple[NDArray[np.int64], Persons]:

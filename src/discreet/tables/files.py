@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from ..domain import Clique, Domain
+from ..encoding import Hashed
 from ..errors import InputError
 from ..progress import in_hundredths
 from . import blocks as rows_of
@@ -52,7 +54,10 @@ class FileTable(JobTable):
         row_is_line: bool = False,
     ) -> None:
         self._set_up(domain, unit, memory_bytes(memory_limit), most_threads(threads))
-        self._sources: Sources | None = Sources(path, domain, unit, delimiter, row_is_line=row_is_line)
+        sources = Sources(path, domain, unit, delimiter, row_is_line=row_is_line)
+        self._sources: Sources | None = sources
+        if domain.sought:
+            self.source = Files(sources, unit, self._memory, self._threads)
         self._scratch: Scratch | None = None
         self._places: list[Place] = []
 
@@ -65,24 +70,15 @@ class FileTable(JobTable):
     def __repr__(self) -> str:
         return f"FileTable({len(self.domain)} columns)"
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Let go of the encoded rows. The disk space comes back when no table that was made with them needs it."""
         self._sources, self._scratch, self._closed = None, None, True
 
     def count_sparse(self, clique: Clique) -> dict[tuple[int, ...], int]:
-        counts: dict[tuple[int, ...], int] = {}
-        for place in self._encoded():
-            block = self._block(place, clique or self.domain.names[:1])
-            cells, rows = rows_of.sparse_cells(block, clique)
-            for cell, n in zip(map(tuple, cells.tolist()), rows.tolist(), strict=True):
-                counts[cell] = counts.get(cell, 0) + n
-        return counts
+        names = clique or self.domain.names[:1]
+        parts = (rows_of.sparse_cells(self._block(place, names), clique) for place in self._encoded())
+        cells, rows = rows_of.merged_cells(parts, len(clique))
+        return dict(zip(map(tuple, cells.tolist()), rows.tolist(), strict=True))
 
     def clip(self, max_rows: int, key: bytes) -> FileTable:
         if self.unit_column is None:
@@ -197,6 +193,30 @@ class FileTable(JobTable):
         sorter.flush()
         for part in sorter.places:
             yield (scratch.read(place) for place in part)
+
+
+@dataclass(frozen=True, repr=False)
+class Files:
+    """Files that will be read again, once it is known how."""
+
+    sources: Sources
+    unit: str | None
+    memory: int
+    threads: int
+
+    def table(self, domain: Domain) -> FileTable:
+        table = FileTable.__new__(FileTable)
+        table._set_up(domain, self.unit, self.memory, self.threads)
+        table._sources, table._scratch, table._places = self.sources.under(domain), None, []
+        return table
+
+    def texts(self, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for part in in_threads(
+            lambda item: self.sources.texts(*item, attribute, numbers), self.sources.batches(), self.threads
+        ):
+            found |= part
+        return found
 
 
 class _Chosen(FileTable):

@@ -18,6 +18,7 @@ from ..encoding import Codes, can_hold, code_type
 from ..errors import InputError
 from . import coins
 from .base import IntArray
+from .blocks import unique_rows
 from .jobs import Job, JobTable
 
 BATCH_ROWS = 1 << 17
@@ -76,8 +77,7 @@ class MemoryTable(JobTable):
             return {}
         if not clique:
             return {(): self._rows}
-        rows = np.stack([self._columns[n].astype(np.int64) for n in clique], axis=1)
-        cells, counts = np.unique(rows, axis=0, return_counts=True)
+        cells, counts = unique_rows(np.stack([self._columns[n].astype(np.int64) for n in clique], axis=1))
         return {tuple(cell): count for cell, count in zip(cells.tolist(), counts.tolist(), strict=True)}
 
     def clip(self, max_rows: int, key: bytes) -> MemoryTable:
@@ -118,6 +118,7 @@ class MemoryTable(JobTable):
         part._columns = {name: codes[rows] for name, codes in self._columns.items()}
         part._persons = None if self._persons is None else self._persons.take(rows)
         part._rows = len(rows)
+        part.source = None  # which has all rows: a block that read it again would be no block
         return part
 
     def _batches(self, columns: Iterable[str]) -> Iterable[dict[str, Codes]]:

@@ -81,7 +81,11 @@ def open_table(
         delimiter=delimiter,
         row_is_line=row_is_line,
     )
-    return table.in_memory() if engine == "memory" else table
+    if engine != "memory":
+        return table
+    inner = table.in_memory()
+    inner.source = table.source
+    return inner
 
 
 def _spark_frame(path: str, delimiter: str | None, row_is_line: bool, wanted: Sequence[str]) -> Any:

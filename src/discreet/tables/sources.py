@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,9 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..domain import Attribute, Domain
-from ..encoding import Codes, encode_column
+from ..encoding import Codes, Hashed, encode_column
 from ..errors import EngineError, FileFormatError, InputError, did_you_mean
-from .arrow import encode_arrow, identities
+from .arrow import encode_arrow, identities, texts_among
 from .blocks import BLOCK_ROWS, Block
 from .delimited import DelimitedFile, open_delimited
 
@@ -159,6 +160,19 @@ class Sources:
                 if file.names.count(name) > 1:
                     raise InputError(f"the footer of {file.path} names the column {name!r} twice; rename one of them")
 
+    def under(self, domain: Domain) -> Sources:
+        """The same files, to be read under another domain of some of the same columns."""
+        other = copy(self)
+        other.domain = domain
+        return other
+
+    def texts(self, file: SourceFile, batch: Any, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
+        """Which texts of a column have these numbers, in a batch."""
+        columns, _ = self._columns(file, batch)
+        if attribute.name in columns:
+            return texts_among(columns[attribute.name], attribute, numbers)
+        return texts_among(pa.array([partitions(file.path)[attribute.name]], pa.string()), attribute, numbers)
+
     def batches(self) -> Iterator[tuple[SourceFile, Any]]:
         """What the files hold in the wanted columns, some rows at a time; :meth:`encode` makes blocks of it."""
         for file in self.files:
@@ -171,14 +185,16 @@ class Sources:
         elif isinstance(file, ParquetFile):
             yield from file.batches([name for name in self._wanted if name in file.names])
 
+    def _columns(self, file: SourceFile, batch: Any) -> tuple[dict[str, Any], Any]:
+        if not isinstance(file, DelimitedFile):
+            return dict(zip(batch.schema.names, batch.columns, strict=True)), batch
+        names = [name for name in self._wanted if name in file.names]
+        batch = file.batch(batch, names or file.names[:1])  # without any column, how many rows is lost
+        return dict(zip(names, batch.columns, strict=False)), batch
+
     def encode(self, file: SourceFile, batch: Any) -> Block:
         """A block of codes. Runs in any thread."""
-        if isinstance(file, DelimitedFile):
-            names = [name for name in self._wanted if name in file.names]
-            batch = file.batch(batch, names or file.names[:1])  # without any column, how many rows is lost
-            columns = dict(zip(names, batch.columns, strict=False))
-        else:
-            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns, batch = self._columns(file, batch)
         constant = partitions(file.path)
 
         def codes(attribute: Attribute) -> Codes:

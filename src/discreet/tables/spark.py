@@ -11,21 +11,23 @@ its event log. Spark's own messages may quote rows and are not shown.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ..arguments import require_domain
 from ..domain import Clique, Domain
+from ..encoding import Hashed
 from ..errors import EngineError, InputError, did_you_mean
 from ..progress import Hundredths
 from . import blocks as rows_of
-from .arrow import encode_arrow, identities
+from .arrow import encode_arrow, identities, texts_among
 from .base import IntArray
 from .blocks import Block, Layout
 from .jobs import Job, JobTable
@@ -52,6 +54,8 @@ class SparkTable(JobTable):
             if frame.columns.count(name) != 1:
                 problem = "has two columns" if name in frame.columns else "has no column"
                 raise InputError(f"the DataFrame {problem} {name!r}{did_you_mean(name, frame.columns)}")
+        if domain.sought:
+            self.source = Frame(frame, unit)
         self._spark = frame.sparkSession
         self._owned: list[Callable[[], Any]] = []
         self._layout = Layout(domain, unit is not None)
@@ -64,12 +68,6 @@ class SparkTable(JobTable):
 
     def __repr__(self) -> str:
         return f"SparkTable({len(self.domain)} columns)"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the cached rows, of tables made from this one too, and forget what travelled, keys included."""
@@ -184,6 +182,36 @@ class SparkTable(JobTable):
             finished.set()
             watcher.join()
         progress.reached(100)
+
+
+@dataclass(frozen=True, repr=False)
+class Frame:
+    """A DataFrame that will be read again, once it is known how."""
+
+    frame: Any
+    unit: str | None
+
+    def table(self, domain: Domain) -> SparkTable:
+        return SparkTable(self.frame, domain, unit=self.unit)
+
+    def texts(self, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
+        place = self.frame.columns.index(attribute.name)
+        chosen = self.frame.toDF(*(f"c{i}" for i in range(len(self.frame.columns)))).select(f"c{place}")
+        box = self.frame.sparkSession.sparkContext.broadcast((attribute, numbers))
+
+        def among(batches: Batches) -> Iterator[Any]:
+            for batch in batches:
+                found = texts_among(batch.column(0), *box.value)
+                yield pa.record_batch(
+                    [pa.array(found.keys(), pa.int64()), pa.array(found.values(), pa.string())], names=["n", "text"]
+                )
+
+        with failures():
+            try:
+                rows = chosen.mapInArrow(among, "n long, text string").distinct().collect()
+            finally:
+                box.destroy()
+        return {int(row[0]): row[1] for row in rows}
 
 
 @contextmanager

@@ -22,6 +22,8 @@ be a hundred times as noisy.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,15 +36,19 @@ from ..cards import card_of
 from ..checks import as_measurements
 from ..consistency import estimated_total
 from ..learner import Learner
-from ..procedure import Procedure, Step, Whole
-from . import rounds
+from ..procedure import Procedure, Whole
+from . import forecast
 from .distance_rounds import DistanceRounds
-from .growth import Prices
 from .purpose import Purpose, Workload, check_workload
-from .rounds import fitted
+from .refits import fits_of_many
+from .rounds import Rounds, fitted, most_work
 from .selection_rounds import SelectionRounds
 
 METHOD = "adaptive"
+INDEPENDENT = (
+    "no table of two columns was worth its noise: the model is that of independent columns, and says nothing of how "
+    "they depend on each other. More records, a larger budget, or fewer columns and levels would help"
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,7 @@ class AdaptiveField(Learner[MarkovRandomField]):
     finds_graph: ClassVar[bool] = True
     certified: ClassVar[float] = 0.03
     as_one_gaussian: ClassVar[bool] = True
+    at_once: ClassVar[bool] = True
 
     most_cells: int = 100_000
     triples: bool = True
@@ -78,44 +85,69 @@ class AdaptiveField(Learner[MarkovRandomField]):
 
     def prepare(self, whole: Whole) -> Procedure:
         """Seven steps; under pure DP the number of records, unless it is public, and one that follows from it."""
-        domain, budget = whole.domain, whole.budget
+        domain = whole.domain
         purpose = Purpose(domain, self.workload, self.target)
-        within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
-        share: Budget = within or budget
-        steps: tuple[Step, ...]
-        if len(domain) == 1:
-            prices = Prices(domain, whole.unit, share, purpose)
-            steps = (whole.measure("table of the column", prices.request([domain.names])),)
-        elif isinstance(budget, PureDP):
-            steps = SelectionRounds(whole, budget, self.most_cells, purpose).steps()
+        share = self.within(domain, whole.budget)
+        rounds: Rounds
+        if isinstance(share, PureDP):
+            rounds = SelectionRounds(whole, share, self.most_cells, purpose)
         else:
-            steps = DistanceRounds(whole, share, self.most_cells, purpose, self.triples).steps()
-        notes = (
+            rounds = DistanceRounds(whole, share, self.most_cells, purpose, self.triples)
+        looks = bool(rounds.pairs) and not rounds.too_few
+        growing = (
             f"Tables are added while the junction tree keeps within {self.most_cells:,} cells; what is asked follows "
-            "from what was released before.",
+            "from what was released before."
+        )
+        notes = (
+            *([growing] if looks else []),
+            *([rounds.note] if rounds.pairs else []),
             *([purpose.note] if purpose.note else []),
         )
-        all_gaussian = isinstance(share, GaussianDP)
-        return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if all_gaussian else "composed")
+        steps = rounds.steps() if looks else (rounds.columns_alone(),)
+        gaussian = isinstance(share, GaussianDP)
+        return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if gaussian else "composed")
+
+    def within(self, domain: Domain, budget: Budget) -> Budget:
+        """Under (ε, δ) one Gaussian; ε alone where columns are so few that Laplace noise on all of them and all pairs
+        is less. m tables have Laplace noise m/ε and Gaussian noise √(2m/π)/μ in a cell, on average."""
+        within = super().within(domain, budget)
+        if not isinstance(budget, ApproxDP) or not isinstance(within, GaussianDP):
+            return within
+        tables = len(domain) * (len(domain) + 1) // 2
+        few = tables * math.pi * within.mu_squared <= 2 * budget.epsilon**2
+        return budget.to_pure() if few else within
 
     def wanted(self, domain: Domain) -> dict[Clique, float]:
         return Purpose(domain, self.workload, self.target).sets
 
+    def pair_error(self, whole: Whole, records: float) -> float:
+        purpose = Purpose(whole.domain, self.workload, self.target)
+        return forecast.pair_error(whole.domain, whole.unit, self.within(whole.domain, whole.budget), records, purpose)
+
     def most_work(self, domain: Domain) -> tuple[int, float]:
         """As if the junction tree became as large as it may."""
-        return rounds.most_work(domain, self.most_cells)
+        return most_work(domain, self.most_cells)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from all tables; post-processing only."""
         measured = Measurements([m for m in as_measurements(measurements) if m.clique], dict(measurements.release))
         columns = domain or measured.domain
         fit = fitted(columns, measured)
+        tables = [list(c) for c in fit.field.cliques if len(c) > 1]
         card = card_of(
             measured,
             METHOD,
             estimated_total(measured),
             inference=fit.field.inference,
             estimation="least squares, as far as the noise allows",
-            tables=[list(c) for c in fit.field.cliques if len(c) > 1],
+            tables=tables,
         )
+        if not tables and len(columns) > 1:
+            card.setdefault("caution", INDEPENDENT)
         return MarkovRandomField(columns, fit.field.potentials(fit.theta), card)
+
+    def estimates(self, many: Sequence[Measurements], domain: Domain | None = None) -> list[MarkovRandomField]:
+        """See :mod:`.refits`."""
+        measured = [Measurements([m for m in one if m.clique], dict(one.release)) for one in many]
+        columns = domain or measured[0].domain
+        return [MarkovRandomField(columns, potentials) for potentials in fits_of_many(columns, measured)]

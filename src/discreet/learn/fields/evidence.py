@@ -28,6 +28,16 @@ DROWNED = 1.5
 *asia* with 500 records at ε from 0.001 to 0.01."""
 
 
+def records_and_known(measurements: Measurements, tables: Estimates) -> tuple[float, float]:
+    """The number of records as far as noisy tables tell, and how far they stand out from their noise: from 1 to next
+    to nothing."""
+    total, variance = total_and_variance(measurements)
+    total, noises = max(total, 1.0), [t.variance for t in tables.values()]
+    if not noises or min(noises) == 0:
+        return total, 1.0
+    return total, max(1 - max(DOUBTED * variance, float(np.mean(noises)) / DROWNED**2) / total**2, 1e-6)
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
     """One set of noisy tables, on the cliques of a field."""

@@ -63,7 +63,7 @@ class Prices:
         (moved,) = Marginals(self.domain, [self.domain.names[:1]]).sensitivity(self.unit)
         if isinstance(self.share, PureDP):
             return parts**2 * moved.l1 / float(self.share.epsilon)
-        return float(parts**1.5 * math.sqrt(moved.l2_squared / _mu_squared(self.share)))
+        return float(parts**1.5 * math.sqrt(moved.l2_squared / mu_squared(self.share)))
 
     def request(self, cliques: Sequence[Clique]) -> Measure:
         """The tables, with the shares for which the sum of their errors is least."""
@@ -73,7 +73,7 @@ class Prices:
         return Measure(self.share, Marginals(self.domain, cliques), noise, weights)  # type: ignore[arg-type]
 
 
-def _mu_squared(share: Budget) -> float:
+def mu_squared(share: Budget) -> float:
     if isinstance(share, GaussianDP):
         return float(share.mu_squared)
     rho = share.to_zcdp().rho if isinstance(share, ApproxDP) else share.rho if isinstance(share, ZCDP) else None

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from ...domain import Clique, Domain
 from ...errors import CostError, InputError
@@ -71,6 +70,11 @@ class Field:
     def inference(self) -> str:
         return "loopy" if self._engine is None else "exact"
 
+    @property
+    def cells(self) -> int:
+        """Of the junction tree, or of the tables where there is none."""
+        return self.size if self._engine is None else self._engine.schedule.total
+
     def split(self, vector: Array) -> dict[Clique, Array]:
         """The tables within a vector, as views."""
         return {c: vector[a:b].reshape(s) for c, s, (a, b) in zip(self.cliques, self.shapes, self.bounds, strict=True)}
@@ -101,17 +105,24 @@ class Field:
 
     def marginals(self, thetas: Array) -> Array:
         """μ of several vectors, a row each."""
-        if self._engine is None or np.mean(self._engine.schedule.sizes) > _BATCHED * len(thetas):
-            return np.stack([self(theta)[1] for theta in thetas])
-        self.runs += len(thetas)
+        return self.many(np.ascontiguousarray(thetas.T))[1].T
+
+    def many(self, thetas: Array) -> tuple[Array, Array]:
+        """A and μ of several vectors, a column each."""
+        count = thetas.shape[1]
+        if self._engine is None or np.mean(self._engine.schedule.sizes) > _BATCHED * count:
+            each = [self(theta) for theta in np.ascontiguousarray(thetas.T)]
+            return np.array([a for a, _ in each]), np.stack([mu for _, mu in each], axis=1)
+        self.runs += count
         if self._margins is not None:
-            return self._engine.marginals(self._margins, np.ascontiguousarray(thetas.T))[1].T
+            return self._engine.marginals(self._margins, thetas)
+        rows = np.ascontiguousarray(thetas.T)
         tables = {
-            c: thetas[:, a:b].reshape(-1, *s)
-            for c, s, (a, b) in zip(self.cliques, self.shapes, self.bounds, strict=True)
+            c: rows[:, a:b].reshape(-1, *s) for c, s, (a, b) in zip(self.cliques, self.shapes, self.bounds, strict=True)
         }
         exact = self._engine.calibrate(tables)
-        return np.concatenate([exact.probabilities(c).reshape(len(thetas), -1) for c in self.cliques], axis=1)
+        mu = np.concatenate([exact.probabilities(c).reshape(count, -1) for c in self.cliques], axis=1)
+        return np.asarray(exact.log_partition), mu.T
 
     def uniform(self) -> Array:
         """The marginals of θ = 0."""
@@ -133,6 +144,8 @@ class Field:
         L-BFGS on θ·√h, where h = μ + ridge is about the diagonal of the Hessian: cells of very different probability
         then have curvatures of about 1. ``curvature`` is a guess of μ, by default uniform.
         """
+        from scipy.optimize import minimize  # slow to import, and who asks a model fits none
+
         h = np.sqrt((self.uniform() if curvature is None else curvature) + ridge + _LEAST_CURVATURE)
 
         def loss(scaled: Array) -> tuple[float, Array]:

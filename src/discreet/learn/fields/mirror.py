@@ -55,21 +55,56 @@ if none has any. (Likelihood has no maximum where exact tables contradict one an
 
 @dataclass(frozen=True, eq=False)
 class MirrorFit:
-    """Where the flow stopped: log potentials, and the squared distance from the tables by that of the noise alone."""
+    """Where the flow stopped: log potentials."""
 
     field: Field
     theta: Array
-    residual: float
 
     @property
     def potentials(self) -> dict[Clique, Array]:
         return self.field.split(self.theta)
 
 
-def mirror_fit(
-    domain: Domain, tables: Estimates, total: float, *, rough: bool = False, memory_limit: int = DEFAULT_MEMORY_LIMIT
-) -> MirrorFit:
-    """Fit a field on the cliques of these tables."""
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Where the flow goes, and how: what follows from tables and their noise before anything is fitted."""
+
+    field: Field
+    target: Array
+    ridge: Array
+    """1/(wΔτ), of each cell."""
+    steps: int
+    tolerance: float
+
+    def path(self) -> list[Array]:
+        """The log potentials after each step."""
+        iterations = MOST_ITERATIONS_CLOSELY if self.tolerance < TOLERANCE else MOST_ITERATIONS
+        theta, mu, out = np.zeros(self.field.size), self.field.uniform(), list[Array]()
+        for _ in range(self.steps):
+            theta = self.field.maximise(
+                self.target + self.ridge * theta,
+                self.ridge,
+                start=theta,
+                curvature=mu,
+                tolerance=self.tolerance,
+                iterations=iterations,
+            ).theta
+            mu = self.field(theta)[1]
+            out.append(theta)
+        return out
+
+
+def flow_to(
+    domain: Domain,
+    tables: Estimates,
+    total: float,
+    *,
+    known: float = 1.0,
+    rough: bool = False,
+    memory_limit: int = DEFAULT_MEMORY_LIMIT,
+) -> Flow:
+    """The flow towards these tables, on a field with their cliques. Where the total itself is in doubt, ``known`` is
+    less than 1, and noise counts as 1/known times as much (:func:`.evidence.records_and_known`)."""
     cliques = [c for c in tables if c]
     field = Field(domain, cliques, memory_limit=memory_limit)
     agreed = reconciled(domain, {c: tables[c] for c in cliques})
@@ -77,19 +112,14 @@ def mirror_fit(
     noises = [agreed[c].variance for c in cliques if agreed[c].variance > 0]
     least, exact = (min(noises), EXACT**2 * min(noises)) if noises else (EXACT**2, EXACT**2)
     variance = field.fill({c: agreed[c].variance or exact for c in cliques})
-    time = TIME * total / math.sqrt(least)
+    time = TIME * known * total / math.sqrt(least)
     steps, tolerance = (ROUGH_STEPS, ROUGH_TOLERANCE) if rough else (STEPS, min(TOLERANCE, least / total**2))
-    iterations = MOST_ITERATIONS_CLOSELY if tolerance < TOLERANCE else MOST_ITERATIONS
-    ridge = steps / time * np.sqrt(variance / least)
-    theta, mu = np.zeros(field.size), field.uniform()
-    for _ in range(steps):
-        pulled = target + ridge * theta
-        theta = field.maximise(
-            pulled, ridge, start=theta, curvature=mu, tolerance=tolerance, iterations=iterations
-        ).theta
-        mu = field(theta)[1]
-    # At the truth every noisy cell adds 1 to this sum, on average.
-    noisy = [c for c in cliques if tables[c].variance > 0]
-    made = field.split(total * mu)
-    gaps = [((made[c] - tables[c].values) ** 2 / tables[c].variance).reshape(-1) for c in noisy]
-    return MirrorFit(field, theta, float(np.concatenate(gaps).mean()) if noisy else 0.0)
+    return Flow(field, target, steps / time * np.sqrt(variance / least), steps, tolerance)
+
+
+def mirror_fit(
+    domain: Domain, tables: Estimates, total: float, *, known: float = 1.0, rough: bool = False
+) -> MirrorFit:
+    """Fit a field on the cliques of these tables."""
+    flow = flow_to(domain, tables, total, known=known, rough=rough)
+    return MirrorFit(flow.field, flow.path()[-1])

@@ -195,7 +195,7 @@ class PairTables:
     def contradicted(self, fit: PairFit) -> list[Pair]:
         """Pairs without an edge whose tables are further from the model than noise and sampling explain, worst first:
         by Σ (contrast of the difference / its standard error)²."""
-        codes = np.asarray(fit.model.sample(_RECORDS, 0).codes, dtype=np.int64)
+        codes = np.asarray(fit.model.sample(_RECORDS, 0, labels=True).codes, dtype=np.int64)
         excess: dict[Pair, float] = {}
         for a, b in self.pairs:
             if (a, b) in fit.edges:

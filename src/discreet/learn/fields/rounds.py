@@ -9,21 +9,22 @@ from ...errors import CostError
 from ...graph import DEFAULT_MEMORY_LIMIT, size_text
 from ...inference.exact import get_engine
 from ...measurement import Measurements
+from ...models.marginals import MOST_LEVELS
 from ...privacy.budget import Budget
 from ..consistency import estimated_total, pooled
-from ..procedure import Found, Whole
+from ..procedure import Found, Step, Whole
+from .evidence import records_and_known
 from .growth import Prices
 from .likelihood import Array
 from .mirror import MirrorFit, mirror_fit
 from .purpose import Purpose
 
+COLUMNS_ALONE = "columns_alone"
+"""Under which name it is found that single columns were all that was asked."""
 MOST_CANDIDATES = 3000
 """Distances that are asked for at once: beyond, those that were largest before, or that have fewest cells."""
 MOST_PAIRS = 500_000
 """Pairs that are looked at in all. With more, those of columns that are near each other in the schema."""
-MOST_LEVELS = 8192
-"""Levels of all columns together, up to which the tables of all pairs are made at once: 512 MiB. With more of them, and
-more pairs than are asked for at once, the whole is refused."""
 _BYTES_PER_PAIR, _SECONDS_PER_PAIR = 700, 5e-5
 _SECONDS_PER_CELL, _SECONDS_PER_COLUMN = 8e-5, 5e-3
 """Measured on one core, all fits together: of a pair that is looked at, a cell of the junction tree, a column."""
@@ -32,7 +33,8 @@ _SECONDS_PER_CELL, _SECONDS_PER_COLUMN = 8e-5, 5e-3
 def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> MirrorFit:
     """All tables fitted together; a column that is in none of them is taken to be uniform."""
     tables = {c: t for c, t in pooled(measured).items() if c}
-    return mirror_fit(domain, tables, estimated_total(measured), rough=rough)
+    total, known = records_and_known(measured, tables)
+    return mirror_fit(domain, tables, total, known=known, rough=rough)
 
 
 def candidate_pairs(domain: Domain, most_cells: int) -> list[Clique]:
@@ -79,14 +81,47 @@ def because(released: Measurements, chosen: Iterable[Clique], distances: Mapping
 
 
 class Rounds:
-    """The steps of one procedure; every decision follows from what was released."""
+    """The steps of one procedure; every decision follows from what was released.
 
-    def __init__(self, whole: Whole, shares: Sequence[Budget], most_cells: int, purpose: Purpose) -> None:
+    Where there are fewer than ``enough`` records, noise would hide which pairs matter, and single columns are all that
+    is asked.
+    """
+
+    def __init__(
+        self, whole: Whole, share: Budget, shares: Sequence[Budget], most_cells: int, purpose: Purpose
+    ) -> None:
         self.whole, self.shares, self.most_cells, self.purpose = whole, shares, most_cells, purpose
         self.domain, self.unit = whole.domain, whole.unit
         self.columns: list[Clique] = [(name,) for name in self.domain.names]
         self.pairs = candidate_pairs(self.domain, most_cells)
         _require_room(self.domain, self.pairs)
+        self.all_of_it = Prices(self.domain, self.unit, share, purpose)
+
+    @property
+    def enough(self) -> float:
+        raise NotImplementedError
+
+    def steps(self) -> tuple[Step, ...]:
+        raise NotImplementedError
+
+    def columns_alone(self) -> Step:
+        return self.whole.measure("tables of single columns", self.all_of_it.request(self.columns))
+
+    @property
+    def too_few(self) -> bool:
+        """Whether records are publicly known to be too few for pairs."""
+        whole = self.whole
+        return whole.public_size is not None and whole.unit.column is None and whole.public_size < self.enough
+
+    @property
+    def note(self) -> str:
+        """For the plan: when pairs are not asked for."""
+        enough = float(f"{self.enough:.2g}")
+        hidden = f"fewer than some {enough:,.0f} records noise would hide which pairs of columns matter"
+        if self.too_few:
+            return f"The model will be that of independent columns: with {hidden}."
+        then = "then the whole budget goes to single columns, and the model is that of independent columns"
+        return f"With {hidden}: {then}."
 
     def prices(self, step: int) -> Prices:
         """What tables cost under the share of a step."""

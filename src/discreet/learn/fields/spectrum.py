@@ -18,6 +18,7 @@ MOST_STEPS, CHECKED, SETTLED = 32, 4, 0.1
 """Steps at most; fewer where the logarithm of what is sought changes by less than 0.1 from one check to the next, every
 four steps. What is sought is a minimiser, and the minimum is flat."""
 LEAST_EIGENVALUE = 1e-15  # below it is rounding
+_ROUNDING = 1e-12  # of the largest product seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +46,17 @@ def lanczos(product: Callable[[Array], Array], probes: Array, sought: Callable[[
         for _ in range(2):  # once is not enough to stay orthogonal
             for b in basis:
                 out -= (out * b).sum(axis=1, keepdims=True) * b
-        beside.append(np.sqrt((out**2).sum(axis=1)))
+        left = np.sqrt((out**2).sum(axis=1))
+        # Few cells are soon exhausted. What is left then is rounding, and must not be blown up to a direction.
+        left[left <= _ROUNDING * np.abs(diagonal).max(axis=0)] = 0.0
+        beside.append(left)
         if step % CHECKED == 0:
             seen = _quadrature(np.array(diagonal), np.array(beside[:-1]), lengths)
             found = sought(seen)
             if last and abs(math.log(found / last)) < SETTLED:
                 break
             last = found
-        basis.append(out / np.maximum(beside[-1], 1e-300)[:, None])
+        basis.append(np.divide(out, left[:, None], out=np.zeros_like(out), where=left[:, None] > 0))
     return seen
 
 

@@ -24,6 +24,8 @@ from ..graph_input import Graph, parents_of
 Array = NDArray[np.float64]
 LARGEST_FAMILY = 1_000_000
 """Cells of one table. Noise for a million cells takes some ten seconds, and more is hardly ever worth measuring."""
+NAMED = 6
+"""So many families that lose parents are named in a note; the card names all edges."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,9 @@ class Families:
                 parents[child] = _without_widest(domain, parents[child])
         return cls(domain, parents, drawn)
 
-    def coarser(self, cliques: Iterable[Clique]) -> Families:
-        """One parent less, the one with most levels, for every family that is one of these."""
-        wanted = set(cliques)
-        parents = {
-            n: _without_widest(self.domain, above) if above and self.cliques[n] in wanted else above
-            for n, above in self.parents.items()
-        }
-        return Families(self.domain, parents, self.drawn)
+    def by_levels(self, name: str) -> tuple[str, ...]:
+        """The parents of a column, those with fewest levels first: the order in which they are kept."""
+        return tuple(sorted(self.parents[name], key=lambda above: self.domain[above].size))
 
     def within(self, cliques: Iterable[Clique]) -> Families:
         """Each family of the graph as it was drawn, cut down to the largest part that one of these tables holds."""
@@ -117,14 +114,15 @@ class Families:
     def notes(self) -> tuple[str, ...]:
         if not self.dropped:
             return ()
-        cut = dict.fromkeys(child for _, child in self.dropped)
+        cut = list(dict.fromkeys(child for _, child in self.dropped))
         parts = [
             f"{child} loses {', '.join(a for a, c in self.dropped if c == child)} (from "
             f"{count_text(self.domain.size((*(self.drawn or {})[child], child)))} to "
             f"{counted(self.domain.size((*self.parents[child], child)), 'cell')})"
-            for child in cut
+            for child in cut[:NAMED]
         ]
-        return (f"Too large for the data, so parents are left out, the widest first: {'; '.join(parts)}.",)
+        more = f"; and {len(cut) - NAMED:,} more" if len(cut) > NAMED else ""
+        return (f"Too large for the data, so parents are left out, the widest first: {'; '.join(parts)}{more}.",)
 
 
 def _without_widest(domain: Domain, parents: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ Guarantee: that of :class:`AdaptiveField`; arrows are post-processing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,6 +22,7 @@ from ...inference.exact import get_engine
 from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
 from ...models.markov import MarkovRandomField
+from ...privacy.budget import Budget
 from ..fields.adaptive import AdaptiveField
 from ..fields.purpose import Workload
 from ..learner import Learner
@@ -45,6 +47,7 @@ class FoundNetwork(Learner[BayesianNetwork]):
     finds_graph: ClassVar[bool] = True
     certified: ClassVar[float] = AdaptiveField.certified
     as_one_gaussian: ClassVar[bool] = AdaptiveField.as_one_gaussian
+    at_once: ClassVar[bool] = AdaptiveField.at_once
 
     most_cells: int = AdaptiveField.most_cells
     triples: bool = AdaptiveField.triples
@@ -61,14 +64,23 @@ class FoundNetwork(Learner[BayesianNetwork]):
     def prepare(self, whole: Whole) -> Procedure:
         return replace(self._field.prepare(whole), method=METHOD)
 
+    def within(self, domain: Domain, budget: Budget) -> Budget:
+        return self._field.within(domain, budget)
+
     def wanted(self, domain: Domain) -> dict[Clique, float]:
         return self._field.wanted(domain)
+
+    def pair_error(self, whole: Whole, records: float) -> float:
+        return self._field.pair_error(whole, records)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         """The network from what was measured; post-processing only."""
         network = as_network(self._field.estimate(measurements, domain))
         arrows = [f"{above} -> {child}" for above, child in network.edges]
         return network.with_card({**(network.card or {}), "method": METHOD, "graph": arrows})
+
+    def estimates(self, many: Sequence[Measurements], domain: Domain | None = None) -> list[BayesianNetwork]:
+        return [as_network(field) for field in self._field.estimates(many, domain)]
 
 
 def as_network(field: MarkovRandomField) -> BayesianNetwork:

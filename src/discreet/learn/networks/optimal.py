@@ -1,18 +1,22 @@
 """The default learner of Bayesian networks with a given graph.
 
-1. **Measure** only the maximal families (those inside no other), with the shares of :mod:`.shares`.
-2. **Agree**: generalised least squares over all overlapping tables (:mod:`.consistency`).
-3. **Smooth**: project to the simplex for row totals, then posterior means of all conditional rows (:mod:`.shrinkage`).
-4. **Fit** the network to the noisy tables, weighting cell by cell by signal and noise (:mod:`.network_fit`).
+1. **Step back** (:mod:`.carried`): families that the records cannot carry lose parents, by public things and the number
+   of records, which is public, a guess, or bought with ``COUNTED`` of the budget.
+2. **Measure** only the maximal families (those inside no other), with the shares of :mod:`..shares`.
+3. **Agree**: generalised least squares over all overlapping tables (:mod:`..consistency`).
+4. **Smooth**: each conditional row leans on those with fewer parents (:mod:`.backoff`).
+5. **Fit** the network to the noisy tables, weighting cell by cell by signal and noise (:mod:`.fit`).
 
-Privacy. Rows are read by step 1 only, in one request (:class:`Measure`); the rest is post-processing of noisy
-tables and public quantities. The number of records comes from the noisy tables.
+Privacy. Rows are read by requests alone (:class:`Measure`): the tables, and a noisy count where one is bought. Which
+tables are asked for follows from that count and public things: adaptive composition. The rest is post-processing.
+The number of records comes from the noisy tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -23,23 +27,28 @@ from ...errors import counted
 from ...graph import DEFAULT_MEMORY_LIMIT
 from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
-from ...privacy.budget import Budget
+from ...privacy.budget import ApproxDP, Budget
 from ...privacy.calibration import NoiseChoice
 from ...privacy.query import Marginals
-from ...privacy.requests import Measure
+from ...privacy.requests import Asking, Measure
 from ...privacy.unit import PrivacyUnit
 from ..checks import as_measurements, checked_size
-from ..consistency import Estimates, consistent, estimated_total
-from ..planned import HOPELESS
-from ..procedure import Procedure, Whole
-from ..projection import project_table
+from ..consistency import Estimates, consistent, estimated_total, total_and_variance
+from ..planned import measuring
+from ..procedure import Composition, Procedure, Whole
 from ..shares import Allocation, allocate
+from .backoff import stepped_rows
+from .carried import Chains
 from .families import Array, Families, rows_from_counts
 from .fit import STEPS, engine_for, fit_network
 from .given import GivenGraph
-from .shrinkage import FLOOR, posterior_rows
 
 METHOD = "optimal"
+TABLES = "tables of the families"
+COUNTED = Fraction(1, 100)
+"""The part of the budget that buys the number of records, where that decides what is measured."""
+TOLD = 3.0
+"""A count tells that there are records from so many deviations of its noise on."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +64,13 @@ class OptimalNetwork(GivenGraph):
     fit_steps:
         Steps of the network fit; 0 leaves it out.
     approximate_size:
-        About how many records there are, if that is public. Tables that are too large for so few records then cannot
-        take the budget from the others, and ``too_large="coarsen"`` knows which they are.
+        About how many records there are, if that is public: then no noisy count is bought.
+    step_back:
+        Whether families that so many records cannot carry lose parents, the widest first; the plan, or where a count
+        decides the card, says which. Otherwise every family is measured in full.
     too_large:
-        What to do about a family beyond the limit, or too large for the data (an expected L1 error of 2 or more):
-        ``"refuse"`` it (the plan warns of what is too large for the data), or ``"coarsen"``: leave out parents.
+        What to do about a family beyond the limit, whatever the records are: ``"refuse"`` it, or ``"coarsen"``: leave
+        out parents.
     memory_limit:
         Of exact inference in the network fit; on wider graphs the fit is left out, which the card says.
     """
@@ -68,6 +79,7 @@ class OptimalNetwork(GivenGraph):
     fit_steps: int = STEPS
     memory_limit: int = DEFAULT_MEMORY_LIMIT
     approximate_size: float | None = None
+    step_back: bool = True
 
     passes: ClassVar[int] = 50
 
@@ -77,53 +89,81 @@ class OptimalNetwork(GivenGraph):
         checked_size(self.approximate_size)
 
     def prepare(self, whole: Whole) -> Procedure:
-        """One step: the tables of all maximal families.
+        """One step, the tables; and before it the number of records, where that is not public and what is measured
+        would depend on it.
 
-        Families, shares and noise are chosen from graph, domain, unit, budget and the learner's own
-        ``approximate_size``, all public; that of ``whole`` is for the errors that are shown.
+        Families, shares and noise are chosen from graph, domain, unit, budget and the number of records: a public one,
+        the learner's own ``approximate_size``, or the noisy count. That of ``whole`` is for the errors that are shown.
         """
-        families, chosen = self._planned(whole.domain, whole.unit, whole.budget)
+        families = self.families(whole.domain)
+        size = self.approximate_size if whole.public_size is None else whole.public_size
+        if size is None and self.step_back:
+            counted_first = self._counted(whole, families)
+            if counted_first is not None:
+                return counted_first
+        families, chosen = self._planned(families, whole.unit, whole.budget, size)
         whole = replace(whole, approximate_size=whole.approximate_size or self.approximate_size)
-        tables = whole.measure("tables of the families", _request(families, chosen, whole.budget), why=chosen.why)
-        skipped = len(families.cliques) - len(families.maximal)
+        tables = whole.measure(TABLES, _request(families, chosen, whole.budget), why=chosen.why)
+        skipped = len(set(families.cliques.values())) - len(families.maximal)
         notes = (_inside(skipped),) if skipped else ()
         procedure = Procedure(METHOD, whole, (tables,), (*notes, *families.notes()))
-        return procedure.with_cautions([families.maximal[i] for i in chosen.capped], self._way_out(whole.size))
+        way_out = "" if self.step_back else "With step_back=True such families lose parents instead."
+        return procedure.with_cautions([families.maximal[i] for i in chosen.capped], way_out)
 
     def request(self, domain: Domain, unit: PrivacyUnit, share: Budget) -> Measure:
         """The tables of all maximal families, for a share."""
-        return _request(*self._planned(domain, unit, share), share)
+        return _request(*self._planned(self.families(domain), unit, share, self.approximate_size), share)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> BayesianNetwork:
         """The network from tables that hold all its families; post-processing only. ``domain`` gives the columns an
         order of their own; by default they come as in the measurements."""
         measured = as_measurements(measurements)
         families = self.families(domain or measured.domain)
-        if self.too_large == "coarsen":
+        if self.step_back or self.too_large == "coarsen":
             families = families.within(measured.cliques)
         return self._estimate(families, measured)
 
-    def _planned(self, domain: Domain, unit: PrivacyUnit, budget: Budget) -> tuple[Families, Allocation]:
-        """What will be measured; of public things only."""
-        families, size = self.families(domain), self.approximate_size
-        while True:
-            query = Marginals(families.domain, families.maximal)
-            chosen = allocate(query, unit, budget, self.noise, size)
-            if size is None or self.too_large != "coarsen":
-                return families, chosen
-            errors = zip(chosen.expected_errors, families.maximal, strict=True)
-            hopeless = sorted((e, c) for e, c in errors if e >= HOPELESS * size)
-            coarser = (families.coarser([c]) for _, c in reversed(hopeless))
-            families, before = next((f for f in coarser if f != families), families), families
-            if families == before:  # the worst first; a table without parents cannot be helped
-                return families.within(families.maximal), chosen
+    def _counted(self, whole: Whole, families: Families) -> Procedure | None:
+        """The tables after a noisy count; None where it would not change what is measured: where as many records as it
+        could tell from none carry every family already."""
+        budget, noise = whole.budget, self.noise
+        composition: Composition = "composed"
+        within = budget.to_gaussian() if isinstance(budget, ApproxDP) and noise != "laplace" else None
+        if isinstance(budget, ApproxDP):
+            full = allocate(Marginals(families.domain, families.maximal), whole.unit, budget, noise)
+            if within is not None and full.noise == "gaussian":
+                budget, noise, composition = within, "gaussian", "as one Gaussian"
+            else:
+                budget, noise, composition = budget.to_pure(), "laplace", "in sequence"
+        small, rest = budget.split([COUNTED, 1 - COUNTED])
+        count = whole.count(small)
+        least = TOLD * count.rows[0].standard_deviation
+        chains = Chains(families, whole.unit, rest, noise)
+        if chains.carried(least) == families:
+            return None
 
-    def _way_out(self, size: float | None) -> str:
-        if size is None or (self.approximate_size is not None and self.too_large == "coarsen"):
-            return ""
-        known = "" if self.approximate_size is not None else f"approximate_size={size:g}, "
-        also = "" if self.approximate_size is not None else " (approximate_size alone limits what it takes)"
-        return f"OptimalNetwork(…, {known}too_large='coarsen') leaves out parents instead{also}."
+        def asks(released: Measurements) -> Asking[None]:
+            size = max(total_and_variance(released)[0], 1.0)
+            yield _request(*self._planned(families, whole.unit, rest, size, noise), rest)
+
+        tables = whole.later(TABLES, rest, asks, measuring(rest))
+        notes = (_by_count(chains, least, whole.size), *families.notes())
+        return Procedure(METHOD, whole, (count, tables), notes, composition=composition)
+
+    def _planned(
+        self,
+        families: Families,
+        unit: PrivacyUnit,
+        budget: Budget,
+        size: float | None,
+        noise: NoiseChoice | None = None,
+    ) -> tuple[Families, Allocation]:
+        """What will be measured, for so many records; of public things only."""
+        noise = noise or self.noise
+        if self.step_back and size is not None:
+            families = Chains(families, unit, budget, noise).carried(size)
+            families = families.within(families.maximal)  # what another table holds comes for nothing
+        return families, allocate(Marginals(families.domain, families.maximal), unit, budget, noise, size)
 
     def _estimate(self, families: Families, measured: Measurements) -> BayesianNetwork:
         tables = consistent(measured)
@@ -159,14 +199,24 @@ def _closed_form(families: Families, tables: Estimates, homes: Mapping[str, Cliq
 
 
 def _smoothed(families: Families, tables: Estimates, homes: Mapping[str, Clique], total: float) -> dict[str, Array]:
-    noisy, totals, deviations = {}, {}, {}
-    lawful = {
-        c: replace(t, values=project_table(t.values, total) + FLOOR * t.variance**0.5)
-        for c, t in tables.items()
-        if c in homes.values()
-    }
-    for name, home in homes.items():
-        family = families.table(name, tables[home])
-        noisy[name], deviations[name] = family.values, family.variance**0.5
-        totals[name] = families.table(name, lawful[home]).values.sum(axis=-1)
-    return posterior_rows(noisy, totals, deviations, total)
+    ordered = {n: tables[home].onto((*families.by_levels(n), n)) for n, home in homes.items()}
+    out = {}
+    for name, rows in stepped_rows(ordered, total).items():
+        above = families.by_levels(name)
+        axes = [above.index(a) for a in families.parents[name]]
+        out[name] = np.transpose(rows, [*axes, len(above)])
+    return out
+
+
+def _by_count(chains: Chains, least: float, size: float | None) -> str:
+    """What the noisy count will decide, in words: how many edges are kept for how many records."""
+    every = sum(map(len, chains.families.parents.values()))
+    sizes = [size] if size is not None else [s for s in (1e3, 1e4, 1e5, 1e6) if s > least]
+    kept = [(s, sum(map(len, chains.carried(s).parents.values()))) for s in sizes]
+    parts = [f"with {s:,.0f} records {'all' if k == every else f'{k:,}'}" for s, k in kept]
+    if size is None and (whole := [i for i, (_, k) in enumerate(kept) if k == every]):
+        parts = parts[: whole[0] + 1]
+    return (
+        "Families that the records cannot carry lose parents, the widest first, and the noisy number of records says "
+        f"which: of {counted(every, 'edge')} stay {'; '.join(parts)}. A public or approximate size saves the count."
+    )

@@ -12,14 +12,15 @@ or more) the noisy count speaks for itself and is kept: the closed form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .families import Array
 
 GRID = 150
-ROUNDS = 60
+ROUNDS, ROUNDS_IN_BINS = 60, 30
 PSEUDO_CELLS = 0.05 * GRID
 """How many cells the uniform start of G counts for: keeps G from being all ripples when there are few cells."""
 FLOOR = 0.1
@@ -31,44 +32,59 @@ MOST_CELLS = 20_000
 """G is estimated from so many cells at most, evenly spaced: more say nothing new. All of them are smoothed with it."""
 
 
-def posterior_rows(
-    tables: Mapping[str, Array], row_totals: Mapping[str, Array], deviations: Mapping[str, float], total: float
-) -> dict[str, Array]:
-    """Conditional rows for each family: its noisy counts (the column last; may be negative), estimates of the row
-    totals (positive), the standard deviation of its noise, and the number of records as far as it is known."""
-    names = list(tables)
-    y = np.concatenate([tables[n].reshape(-1) for n in names])
-    sd = np.concatenate([np.full(tables[n].size, deviations[n]) for n in names])
-    base = np.concatenate([np.broadcast_to(row_totals[n][..., None], tables[n].shape).reshape(-1) for n in names])
-    noisy = sd > 0
-    counts = np.maximum(y, 0.0)
-    if noisy.any():
-        counts[noisy] = _posterior_counts(y[noisy], base[noisy], sd[noisy], total)
-    out: dict[str, Array] = {}
-    start = 0
-    for n in names:
-        table = counts[start : start + tables[n].size].reshape(tables[n].shape) + TINY
-        start += tables[n].size
-        out[n] = table / table.sum(axis=-1, keepdims=True)
-    return out
+@dataclass(frozen=True, eq=False)
+class Smoother:
+    """G: the distribution of conditional probabilities over all cells of a network."""
+
+    grid: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, y: Array, base: Array, sd: Array, total: float) -> Smoother:
+        """From noisy counts, the records of their rows (positive), the deviations of the noise, and the number of
+        records as far as it is known. Cells without noise have no part in it."""
+        noisy = sd > 0
+        y, base, sd = y[noisy], base[noisy], sd[noisy]
+        smallest = min(max(FLOOR * float(np.median(sd)) / total, 1e-7), 0.01) if y.size else 0.01
+        grid = np.geomspace(smallest, 1.0, GRID)
+        uniform = np.full(GRID, 1 / GRID)
+        if not y.size:
+            return cls(grid, uniform)
+        some = _some(y.size)
+        return cls(grid, _mixed(_likelihood(y[some], base[some], sd[some], grid), uniform, PSEUDO_CELLS, ROUNDS))
+
+    def within(self, y: Array, base: Array, sd: Array, bins: NDArray[np.intp], behind: float) -> Array:
+        """Posterior means of Θ, cells of each bin under a distribution of their own that ``behind`` cells of G stand
+        behind; where there is no noise, the counts themselves. Positive."""
+        theta = np.maximum(y, 0.0) / base
+        for b in np.unique(bins):
+            mine = np.flatnonzero((bins == b) & (sd > 0))
+            if not mine.size:
+                continue
+            some = mine[_some(mine.size)]
+            likelihood = _likelihood(y[some], base[some], sd[some], self.grid)
+            weights = _mixed(likelihood, self.weights, behind, ROUNDS_IN_BINS)
+            for start in range(0, mine.size, MOST_CELLS):
+                part = mine[start : start + MOST_CELLS]
+                if part.size < mine.size:
+                    likelihood = _likelihood(y[part], base[part], sd[part], self.grid)
+                mean = likelihood @ (weights * self.grid) / (likelihood @ weights)
+                keep = np.clip((y[part] / sd[part] - STRONG) / (STRONG / 2), 0.0, 1.0)
+                theta[part] = (1 - keep) * mean + keep * theta[part]
+        return np.asarray(theta + TINY / base)
 
 
-def _posterior_counts(y: Array, base: Array, sd: Array, total: float) -> Array:
-    smallest = min(max(FLOOR * float(np.median(sd)) / total, 1e-7), 0.01)
-    grid = np.geomspace(smallest, 1.0, GRID)
-    some = slice(None) if y.size <= MOST_CELLS else np.linspace(0, y.size - 1, MOST_CELLS).astype(np.int64)
-    likelihood = _likelihood(y[some], base[some], sd[some], grid)
-    weights = np.full(GRID, 1 / GRID)
-    for _ in range(ROUNDS):
-        weights = weights * (likelihood.T @ (1 / (likelihood @ weights))) + PSEUDO_CELLS / GRID
+def _mixed(likelihood: Array, start: Array, behind: float, rounds: int) -> Array:
+    """Weights of the grid by EM, with ``behind`` cells of the start's on top."""
+    weights = start
+    for _ in range(rounds):
+        weights = weights * (likelihood.T @ (1 / (likelihood @ weights))) + behind * start
         weights /= weights.sum()
-    mean = np.empty_like(y)
-    for start in range(0, y.size, MOST_CELLS):
-        part = slice(start, start + MOST_CELLS)
-        likelihood = _likelihood(y[part], base[part], sd[part], grid)
-        mean[part] = base[part] * (likelihood @ (weights * grid)) / (likelihood @ weights)
-    keep = np.clip((y / sd - STRONG) / (STRONG / 2), 0.0, 1.0)
-    return np.asarray((1 - keep) * mean + keep * y)
+    return weights
+
+
+def _some(cells: int) -> NDArray[np.intp]:
+    return np.linspace(0, cells - 1, min(cells, MOST_CELLS)).astype(np.intp)
 
 
 def _likelihood(y: Array, base: Array, sd: Array, grid: Array) -> Array:

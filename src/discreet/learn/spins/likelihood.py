@@ -13,7 +13,6 @@ from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from ...domain import Clique, Domain
 from ...errors import CostError
@@ -31,7 +30,7 @@ PAIR_TREE_CELLS = 1 << 19  # of a junction tree that is calibrated some fifty ti
 TREE_CELLS = 1 << 17  # the same in each of several fits: higher orders are searched fit by fit
 _REWEIGHTINGS = 3
 _CHAINS, _ROUNDS, _SWEEPS, _RECORDS = 3000, 24, 3, 20_000
-_ON_CHAINS = "maximum likelihood by persistent Gibbs chains, approximate"
+_ON_CHAINS = "maximum likelihood by persistent Gibbs chains on a grid, approximate"
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +143,8 @@ def _on_tree(engine: ExactEngine, moments: Moments, ridge: Array, begin: Array, 
         value = float(beliefs.log_partition) - float(c @ moments.mean) + 0.5 * float(ridge @ c**2)
         return value, found - moments.mean + ridge * c
 
+    from scipy.optimize import minimize  # slow to import
+
     out = minimize(objective, begin, jac=True, method="L-BFGS-B", options={"maxiter": 60, "gtol": 1e-6, "maxcor": 30})
     records = None
     if moments.order > 2:
@@ -164,7 +165,7 @@ def _on_chains(moments: Moments, ridge: Array, begin: Array, random_state: int) 
             chains.sweep(where, c)
             x.append(chains.features(where))
         features = np.concatenate(x)
-        gradient = features.mean(axis=0) - moments.mean + ridge * c
+        gradient = features.sum(axis=0) / np.float64(len(features)) - moments.mean + ridge * c
         step = np.linalg.solve(_fisher(features) + np.diag(ridge + 0.02), gradient)
         rate = 1.0 / (1 + max(t - _ROUNDS // 4, 0)) ** 0.7
         c = c - rate * np.clip(step, -0.3, 0.3)
@@ -175,5 +176,6 @@ def _on_chains(moments: Moments, ridge: Array, begin: Array, random_state: int) 
 
 
 def _fisher(features: NDArray[np.float32]) -> Array:
-    centred = features - features.mean(axis=0)
-    return np.asarray(centred.T @ centred / len(features), dtype=np.float64)
+    """Covariances of features of ±1, whose sums are whole numbers and so the same on every machine."""
+    mean = features.sum(axis=0) / np.float64(len(features))
+    return np.asarray(features.T @ features / np.float64(len(features)) - np.outer(mean, mean))

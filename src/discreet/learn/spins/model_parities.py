@@ -28,5 +28,5 @@ def model_parities(model: Model, monomials: tuple[Clique, ...], random_state: in
         single, double = parities_by_chains(model.A, model.theta, random_state)
         at = positions(domain.names, monomials)
         return np.array([single[I[0]] if len(I) == 1 else double[I[0], I[1]] for I in at])
-    records = np.asarray(model.sample(_RECORDS, random_state).codes, dtype=np.int64)
+    records = np.asarray(model.sample(_RECORDS, random_state, labels=True).codes, dtype=np.int64)
     return parities_of_records(domain, monomials, records)

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import markup
 from ...domain import Clique, Domain
 from ...errors import FileFormatError, InputError
 from ...io.archive import Sign
 from ...io.atomic import write_atomically
+from ...io.strictjson import refuse_private
 from ...measurement import Measurements, Noise
 from ...privacy.budget import Budget, part_of
 from ...privacy.stability import Stability
@@ -95,7 +97,9 @@ class StructureResult:
         document = json.loads(json.dumps(self.to_dict()))  # as it will be read again
         if sign is not None:
             document["signature"] = sign(graph_digest(document))
-        write_atomically(Path(path), [json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"])
+        text = json.dumps(document, indent=1, ensure_ascii=False)
+        refuse_private(text)
+        write_atomically(Path(path), [text.encode() + b"\n"])
 
     @classmethod
     def load(cls, path: str | Path) -> StructureResult:
@@ -114,6 +118,17 @@ class StructureResult:
             raise FileFormatError(f"{path} is not a well-formed file of a graph; save the graph again") from None
         columns = tuple(document["columns"])
         return cls(columns, document["method"], cliques, evidence, document["reason"], enough, card)
+
+    def _repr_html_(self) -> str:
+        if self.cliques is None:
+            enough = ", ".join(f"{name}: {amount:g}" for name, amount in self.enough.items())
+            return markup.table(
+                f"{self.method}: no graph", notes=[self.reason, f"Probably enough: {enough}" if enough else ""]
+            )
+        facts = {I: ", ".join(f"{k}: {v}" for k, v in dict(self.evidence.get(I, {})).items()) for I in self.cliques}
+        caption = f"{self.method}: {len(self.cliques)} interactions over {len(self.columns)} columns"
+        rows = [["–".join(I), told] for I, told in facts.items()]
+        return markup.table(caption, ["interaction", "what was released about it"], rows, labels=2)
 
     def __str__(self) -> str:
         if self.cliques is None:

@@ -18,10 +18,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-import dp_accounting as dp
-from dp_accounting import rdp
-from dp_accounting.mechanism_calibration import NoBracketIntervalFoundError
-
 from ...errors import BudgetError, InputError
 from ...measurement import Measurement, Measurements, Noise
 from ..accounting import Cost
@@ -44,6 +40,10 @@ _ORDERS = [*range(2, 65), *range(72, 513, 8)]  # whole ones: sums in closed form
 @lru_cache(maxsize=64)
 def noise_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> float:
     """The least standard deviation, divided by the L2 sensitivity, for which the rounds are (ε, δ)-DP; rounded up."""
+    import dp_accounting as dp  # slow to import, and only these rounds need it
+    from dp_accounting import rdp
+    from dp_accounting.mechanism_calibration import NoBracketIntervalFoundError
+
     try:
         found = dp.calibrate_dp_mechanism(
             lambda: rdp.RdpAccountant(_ORDERS),
@@ -63,12 +63,16 @@ def noise_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> 
 @lru_cache(maxsize=64)
 def epsilon_of_rounds(multiplier: float, delta: float, rate: float, rounds: int) -> float:
     """The ε that the rounds cost at this δ."""
+    from dp_accounting import rdp
+
     accountant = rdp.RdpAccountant(_ORDERS)
     accountant.compose(_event(multiplier, rate, rounds))
     return float(accountant.get_epsilon(delta))
 
 
 def _event(multiplier: float, rate: float, rounds: int) -> Any:
+    import dp_accounting as dp
+
     inner = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
     return dp.SelfComposedDpEvent(inner, rounds)
 

@@ -38,6 +38,7 @@ class Distances(Query):
     """
 
     asked_again = True
+    noun = ("distance", "distances")
 
     def __init__(
         self,

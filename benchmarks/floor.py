@@ -1,0 +1,187 @@
+"""Whole jobs beside their floor, in processor seconds: what people wait for, and the least that it could take.
+
+Records of *child* (20 columns, 2 to 6 levels), a million in a full run and a tenth of that in a quick one; every job is
+a command in a process of its own, or a call, on one thread. The targets for encoding are for a million records, and for
+a tenth of them in proportion. ``seed`` changes the records.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import one_thread, row
+from discreet import networks
+from discreet.models.base import Model
+from discreet.privacy.budget import ApproxDP
+from discreet.privacy.curator import Curator
+from discreet.privacy.mechanisms import NoiseCall, SecureGateway
+from discreet.privacy.unit import Sensitivity
+from discreet.release import DRAWS, Release
+from discreet.spec import resolve
+from discreet.tables.encode import encode
+
+Row = dict[str, Any]
+BUDGET = ApproxDP(1, "1e-9")
+FULL, QUICK = 1_000_000, 100_000
+REFIT_RECORDS = 10_000
+
+
+def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterator[Row]:
+    """All rows. Nothing is read from ``data``."""
+    rows, runs = (QUICK, 3) if quick else (FULL, 5)
+    network = networks.load("child")
+    with tempfile.TemporaryDirectory() as made, one_thread():
+        folder = Path(made)
+        yield from _intervals(network, seed, runs)
+        yield from _commands(network, folder, seed, runs)
+        yield from _encoding(network, rows, seed)
+        yield from _files(network, folder, rows, seed)
+        yield from _noise(100_000 if quick else 1_000_000)
+
+
+def _released(network: Model, records: int, seed: int) -> Release:
+    table = encode(network.sample(records, seed).to_frame(), network.domain)
+    with Curator(table, budget=BUDGET) as curator:
+        return Release.of(resolve(network.domain).learn(curator))
+
+
+def _intervals(network: Model, seed: int, runs: int) -> Iterator[Row]:
+    """Refits at once beside the fit whose answers they are for."""
+    table = encode(network.sample(REFIT_RECORDS, seed).to_frame(), network.domain)
+    ratios, beside = [], []
+    for _ in range(runs):
+        begun = time.process_time()
+        with Curator(table, budget=BUDGET) as curator:
+            release = Release.of(resolve(network.domain).learn(curator))
+        fit = time.process_time() - begun
+        refit = _processor(release.refit)
+        intervals = _processor(release.intervals)
+        ratios.append(intervals / fit)
+        beside.append(intervals / refit)
+    setting = f"child, {REFIT_RECORDS:,} records, {BUDGET}"
+    yield row(f"{DRAWS} refits divided by one fit", setting, float(np.median(ratios)), target=6.0, runs=runs,
+              reference=1.0, reference_name="the fit")  # fmt: skip
+    yield row(f"{DRAWS} refits divided by one", setting, float(np.median(beside)), runs=runs, reference=float(DRAWS),
+              reference_name="one after the other")  # fmt: skip
+
+
+def _commands(network: Model, folder: Path, seed: int, runs: int) -> Iterator[Row]:
+    """Small commands, each in a process of its own; refits are kept from the first question on."""
+    _released(network, REFIT_RECORDS, seed).save(folder / "model.zip")
+    (folder / "schema.toml").write_text("".join(
+        f"[columns.{name}]\nlevels = {list(network.domain[name].labels)!r}\n" for name in network.domain
+    ).replace("'", '"'))  # fmt: skip
+    question = f"P({network.domain.names[1]})"
+    floor = min(_command(folder, "--help") for _ in range(runs))
+    first = _command(folder, "query", "model.zip", question)
+    yield row("processor seconds, first question with its ±", "child", first, reference=floor, reference_name="--help")
+    for words in (
+        ("query", "model.zip", question),
+        ("show", "model.zip"),
+        ("verify", "model.zip"),
+        ("plan", "--schema", "schema.toml", "--epsilon", "1"),
+    ):
+        own = min(_command(folder, *words) for _ in range(runs))
+        yield row(f"processor seconds, {words[0]}", "child", own, target=0.5, reference=floor, reference_name="--help",
+                  runs=runs)  # fmt: skip
+
+
+def _encoding(network: Model, rows: int, seed: int) -> Iterator[Row]:
+    records = network.sample(rows, seed)
+    setting = f"child, {rows:,} records of text"
+    for backend in ("pandas", "polars", "pyarrow"):
+        frame = records.to_frame(backend)
+        own = min(_processor(partial(encode, frame, network.domain)) for _ in range(3))
+        floor = min(_processor(partial(_dictionaries, frame)) for _ in range(3))
+        yield row(f"processor seconds, encode {backend}", setting, own, target=0.4 * rows / FULL, reference=floor,
+                  reference_name="Arrow's dictionary encoding", runs=3)  # fmt: skip
+
+
+def _dictionaries(frame: Any) -> None:
+    import pyarrow as pa
+
+    table = frame if isinstance(frame, pa.Table) else frame.to_arrow() if hasattr(frame, "to_arrow") else None
+    table = pa.Table.from_pandas(frame) if table is None else table
+    for column in table.columns:
+        column.dictionary_encode()
+
+
+def _files(network: Model, folder: Path, rows: int, seed: int) -> Iterator[Row]:
+    """Records drawn and written, and learned from, beside DuckDB, which does as little as can be done."""
+    import duckdb
+
+    network.save(folder / "child.zip")
+    written = _command(folder, "sample", "child.zip", "-n", str(rows), "--seed", str(seed), "-o", "new.csv")
+    base = _command(folder, "sample", "child.zip", "-n", "1", "-o", "one.csv")
+    database = duckdb.connect(config={"threads": 1})
+    database.execute(f"CREATE TABLE rows AS SELECT * FROM read_csv('{folder}/new.csv', all_varchar = true)")
+    copied = _processor(lambda: database.execute(f"COPY rows TO '{folder}/copy.csv' (HEADER)"))
+    database.execute(f"COPY rows TO '{folder}/new.parquet' (FORMAT parquet)")
+    setting = f"child, {rows:,} × {len(network.domain)}"
+    yield row("sample and write CSV divided by DuckDB's COPY", setting, (written - base) / copied, target=2.0,
+              reference=1.0, reference_name="COPY", seconds=[written, copied])  # fmt: skip
+    largest = ", ".join(f"max({name})" for name in network.domain)
+    for ending, target in (("csv", None), ("parquet", 2.0)):
+        scan = _processor(partial(database.execute, f"SELECT {largest} FROM '{folder}/new.{ending}'"))
+        fit = _command(
+            folder, "fit", f"new.{ending}", "--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-9", "-o",
+            f"{ending}.zip",
+        )  # fmt: skip
+        yield row(f"processor seconds, fit of {ending}, learning included", setting, fit, reference=scan,
+                  target=3 * scan if target is None else target, reference_name="DuckDB scans all columns")  # fmt: skip
+
+
+def _noise(cells: int) -> Iterator[Row]:
+    import opendp.prelude as dp
+
+    for kind, make, distance in (
+        ("laplace", dp.m.make_laplace, dp.l1_distance(T="i64")),
+        ("gaussian", dp.m.make_gaussian, dp.l2_distance(T="f64")),
+    ):
+        zeros = np.zeros(cells, dtype=np.int64)
+        space = dp.vector_domain(dp.atom_domain(T="i64"))
+        begun = time.perf_counter()
+        make(space, distance, 100.0)(zeros)
+        theirs = time.perf_counter() - begun
+        begun = time.perf_counter()
+        SecureGateway().add_noise(NoiseCall(kind, 100.0, Sensitivity(1, 1, 1, 1)), zeros)  # type: ignore[arg-type]
+        ours = time.perf_counter() - begun
+        setting = f"{cells:,} cells, {os.cpu_count()} cores"
+        yield row(f"{kind} noise divided by OpenDP in one call, wall clock", setting, ours / theirs, target=1.0,
+                  reference=1.0, reference_name="OpenDP")  # fmt: skip
+
+
+def _processor(work: Callable[[], object]) -> float:
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+def _command(folder: Path, *words: str) -> float:
+    """Processor seconds of a command, children included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "DISCREET_CACHE": str(folder / "kept"), "OMP_NUM_THREADS": "1"}
+    program = "import sys; from discreet.cli.app import main; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"discreet {' '.join(words)}: {done.stderr[-500:]}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

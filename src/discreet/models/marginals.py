@@ -1,0 +1,52 @@
+"""Tables of many cliques of one model at once: exactly where its graph allows it, otherwise from drawn records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Clique
+from ..graph import DEFAULT_MEMORY_LIMIT
+from ..inference.exact import get_engine
+from .base import Model
+
+Array = NDArray[np.float64]
+EXACTLY = "exactly"
+DRAWN = 200_000  # records that stand for a model whose marginals cannot be computed
+MOST_LEVELS = 8192
+"""Levels of all columns together, up to which the tables of all pairs are made at once: 512 MiB."""
+
+
+def marginals(model: Model, cliques: Sequence[Clique]) -> tuple[list[Array], str]:
+    """What the model says of each clique, and how that was computed: exactly, or, where its graph is too wide, from
+    records drawn from it, always the same ones."""
+    if model.forecast.bytes <= DEFAULT_MEMORY_LIMIT:
+        beliefs = get_engine(model.domain, model.cliques, memory_limit=DEFAULT_MEMORY_LIMIT).calibrate(model.potentials)
+        if len(cliques) < len(model.domain) or sum(model.domain.shape) > MOST_LEVELS:
+            return [np.asarray(beliefs.probabilities(c)) for c in cliques], EXACTLY
+        pairs = beliefs.pairs()  # all at once: the way between two columns is walked once for many
+        found = [pairs[c[0], c[1]] if len(c) == 2 else beliefs.probabilities(c) for c in cliques]
+        return [np.asarray(table, dtype=np.float64) for table in found], EXACTLY
+    codes = model.sample(DRAWN, random_state=0, labels=True).codes
+    at = {name: codes[:, i].astype(np.int64) for i, name in enumerate(model.domain.names)}
+    out = []
+    for clique in cliques:
+        shape = tuple(model.domain[n].size for n in clique)
+        cells = np.ravel_multi_index([at[n] for n in clique], shape)
+        out.append(np.bincount(cells, minlength=math.prod(shape)).reshape(shape) / DRAWN)
+    return out, "from records drawn from the model"
+
+
+def from_independence(tables: Sequence[Array]) -> float:
+    """How far the model's own tables are from those of independent columns, in total variation, on average."""
+    return float(np.mean([np.abs(mu - _product(mu)).sum() / 2 for mu in tables]))
+
+
+def _product(mu: Array) -> Array:
+    out = np.ones(())
+    for axis in range(mu.ndim):
+        out = np.multiply.outer(out, mu.sum(axis=tuple(a for a in range(mu.ndim) if a != axis)))
+    return out

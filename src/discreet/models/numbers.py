@@ -1,0 +1,112 @@
+"""Questions in words, and questions about numbers: means, standard deviations, quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..conditions import Condition, known, number_line
+from ..errors import InputError
+from ..graph import DEFAULT_MEMORY_LIMIT
+from ..language import NUMBERS, Resolved, quoted
+from .answer import Answer, Assignment
+from .density import Density
+from .distribution import Distribution
+from .evidence import Evidence, evidence_of
+from .options import checked_approximation
+from .queries import check_method, conditional_table, event, marginal_factor, most_probable_values
+
+Array = NDArray[np.float64]
+_RECORDS = 20_000
+"""Drawn for the densities of a network that is too wide for exact inference."""
+
+
+def density_of(model: Distribution, name: str) -> Density:
+    """How the numbers of a column are spread under a model."""
+    line = number_line(model.domain[name])
+    if line is None:
+        raise InputError(f"column {name!r} holds categories, not numbers")
+    if model.forecast.bytes > DEFAULT_MEMORY_LIMIT:
+        codes = model._sample_forward(_RECORDS, np.random.default_rng(0), False)
+        if codes is not None:
+            column = codes[:, model.domain.index(name)]
+            return Density(line, np.bincount(column, minlength=model.domain[name].size).astype(np.float64))
+    options = {"random_state": 0}  # of an approximation: the same density every time
+    weights, _, _ = marginal_factor(model, (name,), Evidence(model.domain), "auto", DEFAULT_MEMORY_LIMIT, options)
+    return Density(line, weights.exp())
+
+
+def ask(
+    model: Distribution, question: Resolved, method: str, limit: int, options: Mapping[str, Any]
+) -> Answer | Assignment:
+    """Answer a resolved question of the query language."""
+    if "given" in options or "evidence" in options:
+        raise InputError("a condition stands in the question itself, after a bar: P(lung | smoke=yes)")
+    check_method(method)
+    checked_approximation(options, method)
+    given = dict(question.given)
+    if question.kind in NUMBERS:
+        return _number(model, question, method, limit, options)
+    free = tuple(target.name for target in question.targets if target.event is None)
+    fixed = {target.name: target.event for target in question.targets if target.event is not None}
+    if question.kind == "MAP":
+        if method not in ("auto", "exact"):
+            raise InputError(f'the most probable values are found exactly or not at all; leave out method="{method}"')
+        return most_probable_values(model, free, given, limit)
+    if question.tables:
+        return conditional_table(model, free, question.tables, method, limit, options, fixed, given)
+    return event(model, free, fixed, given, method, limit, options)
+
+
+def _number(model: Distribution, question: Resolved, method: str, limit: int, options: Mapping[str, Any]) -> Answer:
+    """Of the numbers of one column, as far as they are known: their mean, standard deviation or a quantile."""
+    (target,) = question.targets
+    name, given, tables = target.name, dict(question.given), question.tables
+    attribute = model.domain[name]
+    condition = given.get(name)
+    low, high = (condition.low, condition.high) if isinstance(condition, Condition) else (-np.inf, np.inf)
+    factor, used, reason = marginal_factor(
+        model, (*tables, name), evidence_of(model, given, (*tables, name)), method, limit, options
+    )
+    joint = factor.exp()
+    is_known = np.isin(np.arange(attribute.size), list(known(attribute)))
+    p, everything = np.where(is_known, joint, 0.0), joint.sum()
+    total = p.sum(axis=-1, keepdims=True)
+    p = np.divide(p, total, out=np.full(p.shape, np.nan), where=total > 0)
+    said = [quoted(name)] if question.quantile is None else [quoted(name), f"{question.quantile:g}"]
+    return Answer(
+        tables,
+        tuple(model.domain[n].labels for n in tables),
+        _statistic(question, model.density(name), p, low, high),
+        given=evidence_of(model, given).said,
+        given_names=tables,
+        method=used,
+        reason=reason,
+        kind=question.kind,
+        number=", ".join(said),
+        remark=_of_whom(name, float(total.sum() / everything), bool(given)),
+    )
+
+
+def _statistic(question: Resolved, density: Density, p: Array, low: float, high: float) -> Array:
+    if question.quantile is not None:
+        undefined = np.isnan(p[..., 0])
+        found = density.quantile(np.nan_to_num(p), question.quantile, low, high).reshape(p.shape[:-1])
+        return np.where(undefined, np.nan, found)
+    each, within = density.moments(low, high)
+    each = np.nan_to_num(each)
+    mean = p @ each
+    if question.kind == "E":
+        return np.asarray(mean)
+    apart = within + (each - mean[..., None]) ** 2
+    return np.asarray(np.sqrt((p * apart).sum(axis=-1)))
+
+
+def _of_whom(name: str, part: float, is_given: bool) -> str:
+    whom = "these records" if is_given else "records"
+    if part > 1 - 1e-12:
+        return ""
+    return f"of those whose {name} is known, {100 * part:.3g} % of {whom}"

@@ -1,0 +1,98 @@
+"""Where a graph was found, answers about columns that were not measured together are widened, and say why."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from discreet import networks
+from discreet.privacy.budget import ApproxDP, Budget, PureDP
+from discreet.privacy.curator import Curator, ExactCurator
+from discreet.privacy.query import Marginals
+from discreet.release import Release
+from discreet.release.certificate import Fit
+from discreet.release.together import Together
+from discreet.release.uncertainty import Interval, coverage
+from discreet.spec import resolve
+from discreet.tables.encode import encode
+
+MEASURED = (frozenset({"a"}), frozenset({"a", "b"}), frozenset({"b", "c"}))
+
+
+class Certified:
+    """Stands for a certificate with these figures."""
+
+    def __init__(self, fits: dict[tuple[str, str], Fit], bound: float) -> None:
+        self._fits, self._bound = fits, bound
+
+    def fits(self):
+        return self._fits
+
+    def mean_at_most(self) -> float:
+        return self._bound
+
+
+@pytest.mark.parametrize("names", [["a"], ["d"], ["a", "b"], ["c", "b"], []])
+def test_what_was_measured_together_is_left_as_it_is(names: list[str]) -> None:
+    assert Together(MEASURED).beyond_noise(names) == (0.0, "")
+
+
+def test_the_words_name_the_pair_and_the_figure() -> None:
+    beyond, said = Together(MEASURED).beyond_noise(["c", "a"])
+    assert beyond == 0 and said.startswith("a and c were not measured together") and "missing edge" in said
+    own = Certified({("a", "c"): Fit(0.04, 0.01, 0.07)}, 0.02)
+    beyond, said = Together(MEASURED, own).beyond_noise(["a", "c"])
+    assert beyond == 0.02 and "a × c is off by about 0.040 (0.010 to 0.070)" in said
+    beyond, said = Together(MEASURED, Certified({}, 0.03)).beyond_noise(["a", "c"])
+    assert beyond == 0.03 and "at most 0.03 on average" in said
+    beyond, said = Together(MEASURED, own).beyond_noise(["a", "b", "c", "d"])
+    assert beyond == 0.02 and "a and c, a and d and 2 more" in said
+
+
+def _released(budget: Budget, seed: int):
+    network = networks.load("asia")
+    table = encode(network.sample(5000, seed).to_frame(), network.domain)
+    with Curator(table, budget=budget) as curator:
+        return table, Release.of(resolve(network.domain).learn(curator))
+
+
+@pytest.mark.chance
+@pytest.mark.parametrize("budget", [ApproxDP(1, "1e-6"), PureDP(1)], ids=str)
+def test_coverage_of_what_the_records_say(budget: Budget) -> None:
+    """Also of pairs that were not measured together, of which intervals for noise alone cover some 60 to 75 %."""
+    intervals, narrow, targets = [], [], []
+    for run in range(5):
+        table, release = _released(budget, run)
+        found, domain = release.intervals(), release.model.domain
+        assert found.together is not None
+        for pair in itertools.combinations(domain.names, 2):
+            if found.together.beyond_noise(pair)[1]:
+                intervals.append(found.marginal(pair))
+                plain = found.of(lambda m, pair=pair: m.marginal(pair).probabilities)
+                narrow.append(Interval(plain.estimate, plain.lower, plain.upper, 0.9))
+                assert (intervals[-1].half_width >= np.minimum(narrow[-1].half_width, plain.estimate)).all()
+                targets.append(ExactCurator(table).measure(Marginals(domain, [pair]))[0].values / 5000)
+    assert coverage(intervals, targets) >= 0.82
+    assert coverage(narrow, targets) < coverage(intervals, targets)
+
+
+def test_a_condition_scales_it_and_every_way_to_ask_says_it() -> None:
+    _, release = _released(PureDP(1), 0)
+    found = release.intervals(draws=5)
+    apart = next(p for p in itertools.combinations(release.model.domain.names, 2) if found.together.beyond_noise(p)[1])
+    a, b = apart
+    label = release.model.domain[b].labels[1]
+    joint, conditional = found.marginal((a, b)), found.conditional(a, {b: label})
+    share = release.model.probability({b: label})
+    beyond = found.together.beyond_noise(apart)[0]
+    assert conditional.upper.max() >= min(1, conditional.estimate.max() + min(1, beyond / share)) - 1e-12
+    asked = found.ask(f"P({a} | {b}={label})")
+    for said in (joint, conditional, asked, found.probability({a: release.model.domain[a].labels[0], b: label})):
+        assert "were not measured together" in said.note and said.note.endswith("for which ± makes room")
+    assert found._of_noise(joint, apart, None).note.endswith("for which ± makes no room"), "as of E and QUANTILE"
+    assert "not measured together" in found.map([a, b]).note
+    given = resolve(release.model.domain, graph=networks.load("asia"))
+    with Curator(encode(networks.load("asia").sample(500, 0).to_frame(), release.model.domain), budget=PureDP(1)) as c:
+        assert Release.of(given.learn(c)).intervals(draws=3).together is None
