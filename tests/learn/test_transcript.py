@@ -274,6 +274,10 @@ class Meanwhile(Counting):
         super()._count()
 
 
+def last_answer(path):
+    return path.read_text().splitlines()[-1]
+
+
 def overtaken(tmp_path, ledger):
     """Two processes go on from copies, and draw their next answers at the same time: the first one counts."""
     path, copy = stopped(tmp_path, ledger), tmp_path / "copy"
@@ -309,6 +313,7 @@ def test_as_many_answers_are_not_the_same_answers(tmp_path, over, monkeypatch):
     if over:
         (charge,) = [e.number for e in ledger.entries if e.kind == "charge"]
         ledger.settle(charge, PureDP(1))
+    assert last_answer(copy) != last_answer(tmp_path / "answers")  # even where both drew the same
     late = Counting()
     # A search may end after its fifth answer; then the run is told to be over, which comes first.
     with pytest.raises(LedgerError, match="holds 5 others|is over" if over else "holds 5 others"):

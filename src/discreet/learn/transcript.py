@@ -134,7 +134,9 @@ class Transcript:
         before = len(curator.bookings)
         answer = request.ask(curator)
         paid = [booking.to_dict() for booking in curator.bookings[before:]]
-        self._write({"request": asked, "booked": paid, "answer": plain_answer(answer)})
+        # Two draws of one question may come out alike; what tells them apart is no part of the answer.
+        once = secrets.token_hex(8)
+        self._write({"request": asked, "booked": paid, "answer": plain_answer(answer), "once": once})
         self._at += 1
         try:
             curator.count_answer(self._had[-2], self._had[-1])
