@@ -10,6 +10,7 @@ from discreet import ZCDP, ApproxDP, Attribute, Curator, Domain, Ledger, Privacy
 from discreet.audit import audit_replay, failures
 from discreet.count_table import CountTable
 from discreet.errors import DiscreetError
+from discreet.learn.fields import distance_rounds
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.distance_rounds import DistanceRounds
 from discreet.learn.fields.growth import Prices, Tree, batch, believed, spanning_tree
@@ -65,9 +66,10 @@ FIVE = Domain.of({"a": 2, "b": 3, "c": 2, "d": 2, "e": 2})
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_nothing_depends_on_rows_but_through_noise(budget, unit, looks, monkeypatch):
-    """The neighbours are of a few rows, which are too few for pairs unless any number is enough."""
+    """The neighbours are of a few rows, which are too few for pairs unless any number, and any distance, is enough."""
     for rounds in (DistanceRounds, SelectionRounds):
         monkeypatch.setattr(rounds, "enough", 0.0 if looks else 1e9)
+    monkeypatch.setattr(distance_rounds, "STRONG", -1e9)
     found = audit_replay(lambda c: AdaptiveField().fit(c), FIVE if looks else TINY, unit, budget, count=8)
     assert failures(found) == []
 
@@ -184,7 +186,7 @@ def test_too_few_records_for_pairs(budget):
     """All of the budget then goes to single columns; plan and card say so. A public number is known before."""
     domain, unit = Domain.of({f"c{i}": 3 for i in range(8)}), PrivacyUnit()
     same = np.random.default_rng(2).integers(0, 3, 30_000)
-    few, many = (dict.fromkeys(domain.names, same[:n]) for n in (300, 30_000))
+    few, many = (dict.fromkeys(domain.names, same[:n]) for n in (100, 30_000))
     plan = str(AdaptiveField().plan(domain, unit, budget))
     assert "records noise would hide which pairs of columns matter: then the whole budget goes to" in plan
     with Curator(encode(few, domain), unit, budget) as curator:
@@ -198,13 +200,42 @@ def test_too_few_records_for_pairs(budget):
         most = sum(1 / m.noise.variance for m in alone.measure(curator))
     # Less the certificate, the number of records and, for (ε, δ), nothing else: one Gaussian.
     assert 0.9 < precision / most < 1.2  # Laplace: (0.97 · 0.99)²
-    with Curator(encode(few, domain), unit, budget, public_size=300) as curator:
-        procedure = AdaptiveField().plan(domain, unit, budget, public_size=300)
+    with Curator(encode(few, domain), unit, budget, public_size=100) as curator:
+        procedure = AdaptiveField().plan(domain, unit, budget, public_size=100)
         assert [step.name for step in procedure.steps] == ["tables of single columns"]
         assert "The model will be that of independent columns" in str(procedure)
         assert AdaptiveField().fit(curator).edges == ()
     model = fit(many, domain, budget)
     assert model.edges and "independent" not in model.card.get("caution", "")
+
+
+@pytest.mark.parametrize("budget", [b for b in BUDGETS if b != PureDP(1)], ids=str)
+@pytest.mark.parametrize("strong", [False, True])
+def test_released_distances_decide_where_records_are_neither_few_nor_plenty(budget, strong, monkeypatch):
+    """Columns that are all alike: pairs are asked for; unless no distance counts as strong."""
+    domain = Domain.of({f"c{i}": 3 for i in range(8)})
+    rows = dict.fromkeys(domain.names, np.random.default_rng(2).integers(0, 3, 450))
+    if not strong:
+        monkeypatch.setattr(distance_rounds, "STRONG", 1e9)
+    monkeypatch.setattr(distance_rounds, "PLENTY", 1e9)  # the number of records is noisy
+    monkeypatch.setattr(DistanceRounds, "enough", 0.0)
+    with Curator(encode(rows, domain), PrivacyUnit(), budget) as curator:
+        learned = resolve(domain).learn(curator)
+    assert bool(learned.model.edges) is strong
+    assert ("independent columns" in learned.model.card.get("caution", "")) is not strong
+    assert [s["step"] for s in learned.measurements.release["steps"]][:2] == [
+        "tables of single columns",
+        "distances of 28 pairs from independent columns",
+    ]
+    assert contradictions(learned.model.card) == []
+
+
+def test_what_stands_out():
+    """The two largest of three columns' pairs, on average."""
+    columns = [("a",), ("b",), ("c",)]
+    said = [(["a", "b"], 50), (["a", "c"], 9), (["b", "c"], 10)]
+    assert distance_rounds._stand_out(said, 10.0, columns)
+    assert not distance_rounds._stand_out(said, 10.1, columns)
 
 
 def test_few_columns_need_no_delta():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from ...domain import Clique, Domain
 from ...errors import CostError
@@ -97,6 +98,9 @@ class Rounds:
         _require_room(self.domain, self.pairs)
         self.all_of_it = Prices(self.domain, self.unit, share, purpose)
 
+    also: ClassVar[str] = ""
+    """For the plan: when else it is so."""
+
     @property
     def enough(self) -> float:
         raise NotImplementedError
@@ -121,7 +125,7 @@ class Rounds:
         if self.too_few:
             return f"The model will be that of independent columns: with {hidden}."
         then = "then the whole budget goes to single columns, and the model is that of independent columns"
-        return f"With {hidden}: {then}."
+        return f"With {hidden}: {then}.{self.also}"
 
     def prices(self, step: int) -> Prices:
         """What tables cost under the share of a step."""
