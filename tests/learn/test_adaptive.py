@@ -10,7 +10,7 @@ from discreet import ZCDP, ApproxDP, Attribute, Curator, Domain, Ledger, Privacy
 from discreet.audit import audit_replay, failures
 from discreet.count_table import CountTable
 from discreet.errors import DiscreetError
-from discreet.learn.fields import distance_rounds
+from discreet.learn.fields import distance_rounds, mirror
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.distance_rounds import DistanceRounds
 from discreet.learn.fields.growth import Prices, Tree, batch, believed, spanning_tree
@@ -228,6 +228,19 @@ def test_released_distances_decide_where_records_are_neither_few_nor_plenty(budg
         "distances of 28 pairs from independent columns",
     ]
     assert contradictions(learned.model.card) == []
+
+
+def test_a_certified_model_is_fitted_once(monkeypatch):
+    """For the certificate; the release has the same tables. Other tables are another fit."""
+    fits = []
+    flow_to = mirror.flow_to
+    monkeypatch.setattr(mirror, "flow_to", lambda *a, **k: fits.append(k["rough"]) or flow_to(*a, **k))
+    domain = Domain.of({f"c{i}": 3 for i in range(8)})
+    rows = dict.fromkeys(domain.names, np.arange(3000) % 3)
+    for _ in range(2):
+        with Curator(encode(rows, domain), PrivacyUnit(), ApproxDP(1, "1e-6")) as curator:
+            resolve(domain).learn(curator)
+    assert fits.count(False) == 2
 
 
 def test_what_stands_out():

@@ -302,6 +302,17 @@ def test_of_two_answers_drawn_at_once_one_is_kept(tmp_path):
     run(SearchedNetwork(), PureDP(1), ledger, path, Counting())
 
 
+def test_answers_that_come_out_alike_are_told_apart(tmp_path):
+    """Two draws of one question, here by one seed: the ledger must not take the second for the first."""
+    lines = []
+    for path in (tmp_path / "one", tmp_path / "two"):
+        research = ResearchCurator(ROWS, PrivacyUnit(), PureDP(1), seed=1)
+        SearchedNetwork().plan(ASIA.domain, research.unit, PureDP(1)).run(research, Transcript(path))
+        lines.append([json.loads(line) for line in path.read_text().splitlines()[1:]])
+    for one, two in zip(*lines, strict=True):
+        assert one["answer"] == two["answer"] and one != two
+
+
 @pytest.mark.parametrize("over", [False, True])
 def test_as_many_answers_are_not_the_same_answers(tmp_path, over, monkeypatch):
     """The plug is pulled before the one that came second can take its answer back."""
