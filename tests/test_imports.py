@@ -68,7 +68,7 @@ ONE_WAY = [
     "io",  # how things lie in files: bytes and plain data
     "factor", "count_table", "graph", "inference", "models",
     "files", "networks",  # from files to models
-    "noise", "claimed", "measurement", "schema", "tables", "privacy",
+    "noise", "claimed", "measurement", "schema", "metadata", "tables", "privacy",
     "learn", "papers", "methods", "spec", "forecasts", "sweeps",
     "release",
     "report", "audit", "evaluate", "estimators", "demo", "cli",

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from .domain import Domain
 from .errors import InputError
 from .noise import Noise
 
-CLAIMED = "claimed"
+CLAIMED: Final = "claimed"
 """The origin of such tables, and of models that follow from them."""
 _FINE = 2**20  # parts of one, for numbers that are not whole: some millionth, far below any noise that protects
 _LARGEST = 2**62  # in units of the grid

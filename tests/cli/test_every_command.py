@@ -30,6 +30,7 @@ TABLE = ["--table", "smoke", "--epsilon", "1"]
 # In order: some need what an earlier one has made.
 EXAMPLES = {
     ("schema", "draft"): ["data.csv", "-o", "draft.toml"],
+    ("schema", "import"): ["metadata.json", "-o", "imported.toml"],
     ("schema", "check"): ["data.csv", "schema.toml"],
     ("schema", "show"): ["schema.toml"],
     ("plan",): FIT,

@@ -8,7 +8,7 @@ None of these packages is needed otherwise; what they are given is put together 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeGuard
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 class Distribution(Protocol):
     """What is asked of a model here."""
 
-    directed: bool
+    directed: ClassVar[bool]
 
     @property
     def domain(self) -> Domain: ...
