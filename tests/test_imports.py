@@ -71,7 +71,7 @@ ONE_WAY = [
     "noise", "claimed", "measurement", "schema", "metadata", "tables", "privacy",
     "learn", "papers", "methods", "spec", "forecasts", "sweeps",
     "release",
-    "report", "audit", "evaluate", "estimators", "demo", "cli",
+    "report", "audit", "evaluate", "estimators", "demo", "cli", "__main__",
 ]  # fmt: skip
 
 # Learners are handed a curator. They make none, and nobody reaches into one, or into a table.

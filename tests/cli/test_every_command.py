@@ -56,6 +56,7 @@ EXAMPLES = {
     ("attack",): ["--schema", "schema.toml", "--epsilon", "1", "--graph", "smoke -> city", "--runs", "40"],
     ("bench",): ["--list"],
     ("demo",): ["--people", "200"],
+    ("docs",): ["schema"],
 }
 CHECK_FAILS = {("schema", "check")}  # the rows on the desk break rules of the schema
 
