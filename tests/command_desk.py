@@ -52,6 +52,7 @@ def desk(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data.csv").write_text(ROWS)
     (tmp_path / "schema.toml").write_text(SCHEMA)
+    (tmp_path / "metadata.json").write_text('{"smoke": "bool", "age": "int64"}')
     Ledger.create(tmp_path / "ledger.db", PureDP(3)).close()
     return tmp_path
 

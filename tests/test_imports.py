@@ -61,17 +61,17 @@ MAY_NOT = {
 
 # All rooms. Imports run one way: nobody imports a room below their own, not inside a function, not for types only.
 ONE_WAY = [
-    "_version", "errors", "progress", "signing", "markup",
+    "_version", "errors", "extras", "progress", "signing", "markup",
     "spelling", "dates", "sought", "attribute",
     "conditions", "impossible", "dependencies", "domain", "arguments", "frames", "encoding",
     "question", "language", "ordering",
     "io",  # how things lie in files: bytes and plain data
     "factor", "count_table", "graph", "inference", "models",
     "files", "networks",  # from files to models
-    "noise", "measurement", "schema", "tables", "privacy",
+    "noise", "claimed", "measurement", "schema", "metadata", "tables", "privacy",
     "learn", "papers", "methods", "spec", "forecasts", "sweeps",
     "release",
-    "report", "audit", "evaluate", "estimators", "demo", "cli",
+    "report", "audit", "evaluate", "estimators", "demo", "cli", "__main__",
 ]  # fmt: skip
 
 # Learners are handed a curator. They make none, and nobody reaches into one, or into a table.

@@ -50,6 +50,10 @@ class EngineError(DiscreetError):
     """The engine that holds the rows failed: the disk is full, memory is short, a cluster lost its tasks."""
 
 
+class MissingPackageError(DiscreetError, ImportError):
+    """A package is not installed that not everybody needs; the message says what to install."""
+
+
 class NotAReleaseError(DiscreetError):
     """A value that carries no privacy guarantee was about to be saved or shown as a release."""
 

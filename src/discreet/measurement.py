@@ -16,17 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arguments import shortened
+from .claimed import CLAIMED, NoisyTable, Stated, as_tables, caution, of_mbi, parts_of, statement
 from .count_table import CountTable
 from .domain import Clique, Domain
 from .errors import FileFormatError, InputError, NotAReleaseError, counted, did_you_mean
+from .extras import needed
 from .frames import csv_text, frame_of, free_name
 from .io.archive import MEASUREMENTS, Sign, read_archive, write_archive
 from .io.atomic import write_atomically
 from .noise import Noise as Noise
 
 IntArray = NDArray[np.int64]
-Origin = Literal["release", "public", "exact", "research"]
+Origin = Literal["release", "public", "exact", "research", "claimed"]
 _ORIGINS = get_args(Origin)
+_MAY_BE_SAVED = ("release", "public", CLAIMED)
 _SHARE = Fraction(1, 2**40)  # the grid of public proportions
 
 
@@ -36,7 +39,8 @@ class Measurement:
 
     ``counts`` are whole numbers in units of ``grid``; ``values`` are counts × grid. ``clique`` names the columns when
     the table is a contingency table, and is None for other sums. ``origin`` says what kind of truth it is: a paid
-    release, public knowledge, or an exact or research value that must not be published. ``proportions``: a public table
+    release, public knowledge, one that others made and that has the privacy they claim, or an exact or research value
+    that must not be published. ``proportions``: a public table
     of shares instead of counts; learners scale it to the number of records that the noisy tables tell. ``about`` says
     which sums these are where they are no contingency table, as their query describes them: plain data.
     """
@@ -63,7 +67,7 @@ class Measurement:
         object.__setattr__(self, "counts", counts)
         if self.origin not in _ORIGINS:
             raise InputError(f"the origin of a measurement is one of {', '.join(_ORIGINS)}; got {self.origin!r}")
-        if self.origin == "release" and self.noise.kind == "none":
+        if self.origin in ("release", CLAIMED) and self.noise.kind == "none":
             raise InputError(f"{self.label!r} has no noise, so it is no release; is it public knowledge?")
         if self.proportions and (self.origin != "public" or not self.clique):
             raise InputError(f"proportions are public knowledge about columns; {self.label!r} is not")
@@ -250,6 +254,62 @@ class Measurements(tuple[Measurement, ...]):
         stated = self.release.get("origin", "release")
         return stated == "release" and all(m.origin in ("release", "public") for m in self)
 
+    @property
+    def is_claimed(self) -> bool:
+        """Whether its privacy is the word of others: tables of :meth:`from_tables`, with public ones perhaps."""
+        return self.release.get("origin") == CLAIMED and all(m.origin in (CLAIMED, "public") for m in self)
+
+    @classmethod
+    def from_tables(
+        cls,
+        domain: Domain,
+        tables: Mapping[Any, Any] | Iterable[NoisyTable],
+        *,
+        noise: str | None = None,
+        scale: float | None = None,
+        budget: Stated,
+        unit: Stated,
+        source: str,
+    ) -> Measurements:
+        """Noisy tables that were made elsewhere, to learn from them: with OpenDP, mbi, or by a statistical office.
+
+        ``Measurements.from_tables(domain, {("age", "sex"): counts}, noise="laplace", scale=2.0, budget=PureDP(1),
+        unit=PrivacyUnit(), source="OpenDP 0.16")``; or a list of :class:`~discreet.claimed.NoisyTable`, each with its
+        own noise. ``budget`` and ``unit`` are what is *claimed* of all of them together. discreet has not drawn the
+        noise and cannot verify it: the card, the report and every answer say so, and ``discreet verify`` refuses.
+        """
+        items = [Measurement(**parts, origin=CLAIMED) for parts in parts_of(domain, as_tables(tables, noise, scale))]
+        return cls(items, statement(domain, budget, unit, source))
+
+    @classmethod
+    def from_mbi(
+        cls, domain: Domain, measurements: Iterable[Any], *, budget: Stated, unit: Stated, source: str, noise: str
+    ) -> Measurements:
+        """What mbi calls ``LinearMeasurement``, as :meth:`from_tables` takes it. It does not know its kind of noise:
+        say ``noise="gaussian"`` or ``"laplace"``. Codes are those of ``domain``."""
+        return cls.from_tables(domain, of_mbi(measurements, noise), budget=budget, unit=unit, source=source)
+
+    def for_mbi(self) -> list[dict[str, Any]]:
+        """The arguments of an mbi ``LinearMeasurement`` for each noisy contingency table; other sums, and public
+        knowledge, are left out."""
+        tables = [m for m in self if m.clique and m.noise.variance]
+        return [
+            {"noisy_measurement": m.values.reshape(-1), "clique": m.clique, "stddev": m.standard_deviation}
+            for m in tables
+        ]
+
+    def to_mbi(self) -> list[Any]:
+        """The noisy contingency tables as mbi's ``LinearMeasurement`` (see :meth:`for_mbi`); the domain that goes with
+        them is ``mbi.Domain(domain.names, domain.shape)``."""
+        mbi = needed("mbi", "Measurements.to_mbi")
+        return [mbi.LinearMeasurement(**arguments) for arguments in self.for_mbi()]
+
+    @property
+    def caution(self) -> str:
+        """A word about where they come from that goes with all that follows from them; "" for our own."""
+        said = str(self.release.get("source", "not stated"))
+        return caution(said) if any(m.origin == CLAIMED for m in self) else ""
+
     def to_frame(self, backend: str | None = None, *, level: float = 0.9) -> Any:
         """All tables below one another, as pandas, polars or pyarrow: ``table`` says which one a row is of.
 
@@ -311,11 +371,11 @@ class Measurements(tuple[Measurement, ...]):
 
     def _check_release(self) -> None:
         for origin, label in ((m.origin, repr(m.label)) for m in self):
-            if origin not in ("release", "public"):
+            if origin not in _MAY_BE_SAVED:
                 raise NotAReleaseError(
                     f"{label} carries no privacy guarantee (it is {origin}) and cannot be saved as a release"
                 )
-        if not self.is_release:
+        if not self.is_release and not self.is_claimed:
             raise NotAReleaseError("these measurements carry no privacy guarantee and cannot be saved as a release")
 
     @classmethod
@@ -354,7 +414,7 @@ class Measurements(tuple[Measurement, ...]):
                 for i, entry in enumerate(header["measurements"])
             ]
             loaded = cls(items, header["release"])
-            if not loaded.is_release:
+            if not loaded.is_release and not loaded.is_claimed:
                 raise ValueError("it does not claim to be a release")
             return loaded
         except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError, OverflowError) as error:

@@ -30,6 +30,7 @@ TABLE = ["--table", "smoke", "--epsilon", "1"]
 # In order: some need what an earlier one has made.
 EXAMPLES = {
     ("schema", "draft"): ["data.csv", "-o", "draft.toml"],
+    ("schema", "import"): ["metadata.json", "-o", "imported.toml"],
     ("schema", "check"): ["data.csv", "schema.toml"],
     ("schema", "show"): ["schema.toml"],
     ("plan",): FIT,
@@ -55,6 +56,7 @@ EXAMPLES = {
     ("attack",): ["--schema", "schema.toml", "--epsilon", "1", "--graph", "smoke -> city", "--runs", "40"],
     ("bench",): ["--list"],
     ("demo",): ["--people", "200"],
+    ("docs",): ["schema"],
 }
 CHECK_FAILS = {("schema", "check")}  # the rows on the desk break rules of the schema
 

@@ -140,7 +140,7 @@ def test_rows_in_a_list_may_hold_anything_and_be_none(rows):
 def test_nothing_is_read_off_many_labels(rows, labels):
     """However many there are: the classes are the public ones, and no label makes a fit fail or is shown."""
     y = np.array(labels)[np.arange(rows) % len(labels)]
-    model = PrivateLogisticRegression(classes=("no", "yes"), budget=1, steps=1)
+    model = PrivateLogisticRegression(classes=("no", "yes"), budget=1, steps=1, allow_refit=True)
     model.fit(np.zeros((rows, 1)), y)
     assert model.classes_.tolist() == ["no", "yes"]
     if set(labels) & {"no", "yes"} == {"yes"}:

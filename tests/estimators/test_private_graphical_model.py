@@ -29,7 +29,7 @@ def test_scikit_learn_checks():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(
-            PrivateGraphicalModel(), expected_failed_checks=EXCEPTIONS, on_skip=None, on_fail=None
+            PrivateGraphicalModel(allow_refit=True), expected_failed_checks=EXCEPTIONS, on_skip=None, on_fail=None
         )
     assert not {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert sum(r["status"] == "passed" for r in results) > 30
@@ -95,6 +95,11 @@ def test_total_budget_plan_and_second_fits(asia):
     found = PrivateGraphicalModel(1.0, domain=truth.domain, graph=truth, ledger=ledger)
     assert "ε = 1" in str(found.plan())
     found.fit(rows)
+    before = ledger.spent
+    with pytest.raises(BudgetError, match=r"fit number 2 .* allow_refit=True"):
+        found.fit(rows)
+    assert ledger.spent == before, "what is refused is not charged"
+    found.set_params(allow_refit=True)
     with pytest.warns(PrivacyWarning, match="again"):
         found.fit(rows)
     with pytest.raises(BudgetError), pytest.warns(PrivacyWarning):

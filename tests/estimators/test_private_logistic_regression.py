@@ -45,7 +45,10 @@ def test_scikit_learn_checks():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(
-            PrivateLogisticRegression(classes=(0, 1)), expected_failed_checks=EXCEPTIONS, on_skip=None, on_fail=None
+            PrivateLogisticRegression(classes=(0, 1), allow_refit=True),
+            expected_failed_checks=EXCEPTIONS,
+            on_skip=None,
+            on_fail=None,
         )
     failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
     assert not failed
@@ -71,7 +74,8 @@ def test_words_as_classes_and_pipelines():
     model = make_pipeline(MaxAbsScaler(), PrivateLogisticRegression(ApproxDP(4, 1e-6), classes=("no", "yes"), radius=6))
     assert model.fit(X * 40, words).score(X * 40, words) > 0.65
     assert set(model.predict(X)) <= {"no", "yes"}
-    scores = cross_val_score(PrivateLogisticRegression(4.0, classes=("no", "yes"), radius=6), X, words, cv=2)
+    twice = PrivateLogisticRegression(4.0, classes=("no", "yes"), radius=6, allow_refit=True)
+    scores = cross_val_score(twice, X, words, cv=2)
     assert scores.min() > 0.55
 
 
@@ -156,7 +160,7 @@ def test_planted_bug_an_unknown_label_refused(monkeypatch):
 def test_the_whole_budget_is_charged_and_a_second_fit_charges_again(tmp_path):
     X, y = data(100)
     ledger = Ledger.create(tmp_path / "ledger.json", PureDP(2.5))
-    model = PrivateLogisticRegression(1.0, classes=(0, 1), ledger=ledger)
+    model = PrivateLogisticRegression(1.0, classes=(0, 1), ledger=ledger, allow_refit=True)
     model.fit(X, y)
     assert ledger.spent == PureDP(1) and model.fits_ == 1
     with pytest.warns(PrivacyWarning, match="again"):

@@ -18,6 +18,7 @@ from . import (
     bounds,
     certify,
     demo,
+    docs,
     evaluate,
     fit,
     ledger,
@@ -56,6 +57,7 @@ COMMANDS: tuple[tuple[str, Any], ...] = (
     ("attack", attack.attack),
     ("bench", bench.bench),
     ("demo", demo.demo),
+    ("docs", docs.docs),
 )
 for name, what in COMMANDS:
     if isinstance(what, typer.Typer):

@@ -89,6 +89,10 @@ def sample(
             drawn = release.model.sample(n, seed, given=levels, where=where, method=method, labels=labels)
     if drawn.warning:
         note(f"WARNING: {drawn.warning}. Do not publish them.")
+    elif drawn.origin == "claimed":
+        note(
+            f"Remark: the privacy of {model} is the claim of whoever made its noisy tables; discreet did not verify it."
+        )
     elif not drawn.origin:
         note(f"Remark: {model} carries no statement of privacy; publish these records only if it may be published.")
     if output is None and not as_json:

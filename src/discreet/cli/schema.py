@@ -1,4 +1,4 @@
-"""``discreet schema draft | check | show``."""
+"""``discreet schema draft | import | check | show``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import counted
+from ..errors import FileFormatError, counted
 from . import options, places, rows
 from .command import Commands
 from .console import note, say, say_json
@@ -80,6 +80,63 @@ def draft(
         "what is publicly known (a code book, a questionnaire), and delete the marks. What stays marked is named in "
         "every release."
     )
+
+
+def import_(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.json", help="A table schema, a data package, SDV metadata, or dtypes.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The schema file to write.")] = Path(
+        "schema.toml"
+    ),
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="NAME", help="Which table, where the file describes several.")
+    ] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Write a schema from public metadata, without looking at any row.
+
+    Reads Frictionless table schemas and data packages, SDV metadata, and a
+    JSON object of columns and pandas dtypes. Levels and bounds that are not
+    in there are left to be found privately, within the budget of a fit; the
+    file says which.
+
+    \b
+    [bold]Examples[/bold]
+      discreet schema import datapackage.json -o schema.toml
+      discreet schema import metadata.json --table patients
+    """
+    from ..io.atomic import write_atomically
+    from ..io.limits import DEFAULT_LIMITS
+    from ..io.reading import read_text
+    from ..io.strictjson import parse_json
+    from ..metadata import import_schema
+
+    places.writable(output, force=force)
+    try:
+        document = parse_json(read_text(file, DEFAULT_LIMITS).encode())
+    except FileFormatError as error:
+        raise FileFormatError(f"there are no metadata in {file}: {error}".replace("its header", "it")) from None
+    made = import_schema(document, table)
+    write_atomically(output, [made.text().encode("utf-8")])
+    sought = [name for name in made.domain if made.domain[name].sought is not None]
+    if as_json:
+        columns = {"columns": list(made.domain.names), "found_privately": sought, "peeked": made.domain.peeked}
+        say_json({"file": str(output), "source": made.source, **columns, "left_out": made.left_out})
+        return
+    say(f"Wrote {counted(len(made.domain), 'column')}, from {made.source}, to {output}.")
+    if sought:
+        say(f"To be found privately, as the metadata do not say: {', '.join(sought)}.")
+    for name, reason in made.left_out.items():
+        say(f"Left out: {name} ({reason}).")
+    note(
+        "No row was read. The metadata must be public knowledge themselves: what a program has found in the private "
+        "rows is not. Go through the file."
+    )
+
+
+app.add(import_, "import")
 
 
 @app.add

@@ -208,7 +208,14 @@ def _verify_statement(
 ) -> None:
     """Whether the guarantee follows from the steps and their noise; and the schema's own marks."""
     from ..privacy.claims import contradictions
+    from ..report import words
 
+    if words.claim(card):
+        found.wrong(
+            "its guarantee is the claim of whoever made its noisy tables: it does not follow from anything in the file",
+            Exit.CONTRADICTION,
+        )
+        return
     odd = contradictions(card, [*(noised(tables) if tables is not None else ()), *more])
     for contradiction in odd:
         found.wrong(contradiction, Exit.CONTRADICTION)
@@ -242,7 +249,7 @@ def _verify_agreement(card: Mapping[str, Any], tables: Mapping[str, Any], found:
 
 def _verify_tables(released: Measurements, found: Findings) -> None:
     for m in released:
-        if m.origin not in ("release", "public"):
+        if m.origin not in ("release", "public", "claimed"):
             found.wrong(
                 f"the table {m.label} is {m.origin}: it carries no guarantee and must not be published",
                 Exit.NOT_TO_BE_PUBLISHED,

@@ -54,7 +54,7 @@ def show_measurement(measurement: Measurement, level: float, *, everything: bool
     if noise.kind != "none":
         deviation = deviation_text(measurement.standard_deviation)
         how = f"{noise.kind} noise, scale {noise.scale:.4g}, standard deviation {deviation}"
-    paid = {"public": ", public knowledge", "release": ""}
+    paid = {"public": ", public knowledge", "release": "", "claimed": ", made elsewhere and not verified"}
     origin = paid.get(measurement.origin, f", NOT A RELEASE ({measurement.origin})")
     say(f"{measurement.label}: {how}{origin}")
     names = measurement.clique if measurement.clique is not None else ("position",)
@@ -103,6 +103,7 @@ def statement_lines(release: Mapping[str, Any]) -> list[str]:
     aside = words.certificate_aside(release)
     total = " but for the certificate of fit" if aside else " in total"
     lines = [
+        *words.claim(release),
         f"Guarantee: {budget}{total}.{that_is} {words.promise(budget, unit, f'Nothing in this release{aside}')}",
         f"Unit: {unit}. Spent: {'nothing' if spent is None else Budget.from_dict(dict(spent))}.",
         *words.clipping(unit),

@@ -70,8 +70,16 @@ def known_arguments(init: Callable[P, None]) -> Callable[P, None]:
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """Base: keeps the budget and makes a curator for each fit.
 
-    Subclasses have the constructor arguments ``budget``, ``delta``, ``unit``, ``ledger`` and ``public_size``.
+    Subclasses have the constructor arguments ``budget``, ``delta``, ``unit``, ``ledger``, ``public_size`` and
+    ``allow_refit``.
     """
+
+    def __sklearn_clone__(self) -> Any:
+        """A copy as scikit-learn makes it for each fold of a cross-validation and each candidate of a search. It is
+        marked: whoever makes copies fits several of them, perhaps in other processes, and each fit is paid for."""
+        made = super().__sklearn_clone__()
+        made._is_copy = True
+        return made
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -79,9 +87,16 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _curator(self, table: Table) -> Curator:
-        """A curator with the whole budget. A second fit is a second release, and says so."""
+        """A curator with the whole budget. A second fit is a second release: refused unless it is allowed, and said."""
         budget = as_budget(self.budget, self.delta)
         fits = getattr(self, "fits_", 0) + 1
+        if (fits > 1 or getattr(self, "_is_copy", False)) and not self.allow_refit:
+            which = f"fit number {fits} of this estimator" if fits > 1 else "a copy that scikit-learn has made"
+            raise BudgetError(
+                f"this is {which}, and every fit spends {budget}. Cross-validation and searches fit a copy for each "
+                "fold and candidate: what the same people lose adds up over all of them. If that is meant, say "
+                "allow_refit=True; a ledger keeps the account. Nothing was spent"
+            )
         if fits > 1:
             warnings.warn(
                 f"fit number {fits} of this estimator spends {budget} again: if the rows are of the same people, what "
@@ -105,6 +120,24 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "features as input"
             )
         return numbers
+
+
+def require_numbers(X: Any, way_out: str) -> None:
+    """Columns of text are refused by their type, which is their form; what they hold is not looked at."""
+    dtypes = getattr(X, "dtypes", None)
+    if hasattr(X, "iloc") and dtypes is not None:  # pandas
+        odd = {n: d for n, d in zip(X.columns, dtypes, strict=True) if getattr(d, "kind", "O") not in "biuf"}
+    elif dtypes is not None and hasattr(X, "columns"):  # polars
+        odd = {n: d for n, d in zip(X.columns, dtypes, strict=True) if not _counts(d)}
+    else:
+        dtype = getattr(X, "dtype", None)
+        odd = {"of X": dtype} if getattr(dtype, "kind", "") in ("U", "S", "T") else {}
+    for name, dtype in odd.items():
+        raise InputError(f"column {name!r} holds {form_of(dtype)}, not numbers: {way_out}")
+
+
+def _counts(dtype: Any) -> bool:
+    return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
 
 def as_numbers(X: Any) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if  # type: ignore[import-unt
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
 from ..domain import Attribute, Domain
-from ..encoding import columns_of, form_of
+from ..encoding import columns_of
 from ..errors import InputError
 from ..learn.held_out import HeldOut
 from ..learn.procedure import Procedure
@@ -26,17 +26,7 @@ from ..release import Release
 from ..sought import PRIVATE
 from ..spec import Spec, resolve, said_by
 from ..tables.encode import encode
-from .base import PrivateEstimator, as_budget, known_arguments
-
-
-def _require_numbers(X: Any) -> None:
-    """Columns of text need a domain. Their type is their form; what they hold is not looked at."""
-    kinds = dict(X.dtypes) if hasattr(X, "dtypes") and hasattr(X, "iloc") else {}
-    for name, dtype in kinds.items():
-        if getattr(dtype, "kind", "O") not in "biuf":
-            raise InputError(
-                f"column {name!r} holds {form_of(dtype)}, not numbers: give domain=…, which says what levels it has"
-            )
+from .base import PrivateEstimator, as_budget, known_arguments, require_numbers
 
 
 def _cells(rows: Sequence[Any], wanted: Sequence[str]) -> NDArray[Any]:
@@ -61,7 +51,8 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
     """Learn a graphical model under differential privacy; then score, sample, and predict a column.
     ``PrivateGraphicalModel(1.0, domain=domain, graph="smoke -> lung").fit(frame).sample(1000)``.
 
-    Every fit spends the whole budget; a second fit spends it again, and warns. What a row holds never makes a fit fail.
+    Every fit spends the whole budget; a second fit, and a fit of a copy as cross-validation makes it, is refused unless
+    ``allow_refit`` says that it is meant. What a row holds never makes a fit fail.
 
     Parameters
     ----------
@@ -80,6 +71,8 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         can measure for a target does.
     unit, ledger, public_size:
         As for :class:`discreet.Curator`; ``approximate_size`` is a public guess where the number of records is private.
+    allow_refit:
+        Whether it, and its copies, may be fitted again and again, and each time spend the whole budget.
 
     Attributes
     ----------
@@ -111,6 +104,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         approximate_size: float | None = None,
         certify: float | None = None,
         discover: float | None = None,
+        allow_refit: bool = False,
     ) -> None:
         self.budget = budget
         self.delta = delta
@@ -130,6 +124,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         self.approximate_size = approximate_size
         self.certify = certify
         self.discover = discover
+        self.allow_refit = allow_refit
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -205,9 +200,12 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         return self.model_.full_conditional(target, {**rows, target: anything})
 
     @available_if(_has_target)  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable level of the target for each public row."""
-        chosen: NDArray[Any] = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+    def predict(self, X: Any, missing: bool = False) -> NDArray[Any]:
+        """The most probable level of the target for each public row; with ``missing`` it may be that there is none."""
+        odds, target = self.predict_proba(X), self.domain_[str(self.target)]
+        if not missing and target.missing is not None and target.size > 1:
+            odds[:, target.missing_code] = -1.0
+        chosen: NDArray[Any] = self.classes_[np.argmax(odds, axis=1)]
         return chosen
 
     # -- inside --------------------------------------------------------------------------------------------------------
@@ -218,7 +216,7 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
             check_is_fitted(self, "model_")
         domain = self.domain if reset else self.domain_
         if self.domain is None:
-            _require_numbers(X)
+            require_numbers(X, "give domain=…, which says what levels it has")
             numbers = self._numbers(X, reset=reset)
             names = [str(n) for n in getattr(self, "feature_names_in_", [f"x{i}" for i in range(numbers.shape[1])])]
             rows = dict(zip(names, numbers.T, strict=True))

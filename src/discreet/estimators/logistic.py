@@ -20,15 +20,18 @@ from ..privacy.ledger import Ledger
 from ..privacy.queries.value_gradients import LARGEST_RESOLUTION
 from ..privacy.unit import PrivacyUnit
 from ..tables.memory import MemoryTable
-from .base import PrivateEstimator, as_budget, as_codes, known_arguments
+from .base import PrivateEstimator, as_budget, as_codes, known_arguments, require_numbers
+
+_NO_TEXT = "make numbers of its public levels first (one column of 0 and 1 for each), by a rule that reads no other row"
 
 
 class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Sparse logistic regression under differential privacy: Frank–Wolfe on the ℓ1 ball of this radius.
     ``PrivateLogisticRegression(1.0).fit(X, y).predict(new)``.
 
-    Every fit spends the whole budget; a second fit spends it again, and warns. ``score`` and ``predict`` are for public
-    rows: what they say of private ones is not paid for. What a row holds never makes a fit fail:
+    Every fit spends the whole budget; a second fit, and a fit of a copy as cross-validation makes it, is refused unless
+    ``allow_refit`` says that it is meant. ``score`` and ``predict`` are for public rows: what they say of private ones
+    is not paid for. Columns of text are refused. What a row holds never makes a fit fail:
     numbers are clipped to [−bound, bound], what is not a number counts as 0, and a record whose label is none of the
     public classes is left out. Only the form of X and y (columns, types) is refused.
 
@@ -55,6 +58,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         As for :class:`discreet.Curator`; units are rows.
     variant, steps:
         See :mod:`discreet.learn.regressions.frank_wolfe`.
+    allow_refit:
+        Whether it, and its copies, may be fitted again and again, and each time spend the whole budget.
 
     Attributes
     ----------
@@ -81,6 +86,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         public_size: int | None = None,
         variant: Variant = "tight",
         steps: int | None = None,
+        allow_refit: bool = False,
     ) -> None:
         self.budget = budget
         self.delta = delta
@@ -93,6 +99,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         self.public_size = public_size
         self.variant = variant
         self.steps = steps
+        self.allow_refit = allow_refit
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -113,6 +120,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
         if y is None:
             raise InputError("requires y to be passed, but the target y is None: give the labels, one a row")
         codes = as_codes(y, classes)
+        require_numbers(X, _NO_TEXT)
         numbers = self._numbers(X, reset=True)
         if len(codes) != len(numbers):
             raise InputError("X and y have inconsistent numbers of samples; give one label a row")
@@ -132,6 +140,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateEstimator):  # type: ign
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """⟨w, x⟩ + intercept; positive for the second class."""
         check_is_fitted(self, "coef_")
+        require_numbers(X, _NO_TEXT)
         numbers = np.clip(self._scaled(self._numbers(X, reset=False)), -1, 1) * self.bound
         out: NDArray[np.float64] = numbers @ self.coef_[0] + self.intercept_[0]
         return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..claimed import CLAIMED
 from ..measurement import Measurement, Measurements
 from .error_curve import mean_absolute
 from .planned import HOPELESS
@@ -19,10 +20,13 @@ def card_of(measurements: Measurements, method: str, records: float | None = Non
     card["noise"] = sorted({m.noise.kind for m in measurements if m.origin != "public"})
     if not measurements.is_release:
         odd = [m.origin for m in measurements if m.origin not in ("release", "public")]
-        card["origin"] = odd[0] if odd else card.get("origin", "research")
+        worse = [origin for origin in odd if origin != CLAIMED]  # a mark that nothing may be published goes first
+        card["origin"] = (worse or odd or [card.get("origin", "research")])[0]
     noisy = [m for m in measurements if m.noise.variance and m.clique != ()]  # the number of records is no table
     if records is not None and noisy and all(_expected_error(m) >= HOPELESS * records for m in noisy):
         card["caution"] = NOISE_ONLY
+    if measurements.caution:
+        card["caution"] = "; ".join(filter(None, (measurements.caution, card.get("caution"))))
     return card
 
 

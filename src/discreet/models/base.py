@@ -19,7 +19,7 @@ from ..errors import InputError, counted
 from ..factor import CliqueVector
 from ..graph import DEFAULT_MEMORY_LIMIT, Forecast
 from ..io.export import write_model
-from . import completing, divergence, numbers, plotting, queries, sampling
+from . import completing, divergence, interchange, numbers, plotting, queries, sampling
 from .answer import Answer, Assignment, Estimate
 from .checks import edges_of
 from .density import Density
@@ -297,6 +297,18 @@ class Model(ABC):
         drawing: ``model.plot().figure.savefig("graph.png")``.
         """
         return plotting.draw(self, ax, strength=strength, positions=positions, title=title, random_state=random_state)
+
+    def to_networkx(self, *, strength: bool = False) -> Any:
+        """The graph for networkx, with levels and tables; see :func:`discreet.models.interchange.to_networkx`."""
+        return interchange.to_networkx(self, strength=strength)
+
+    def to_pgmpy(self) -> Any:
+        """The same distribution as a model of pgmpy: a Bayesian or Markov network. The card stays here."""
+        return interchange.to_pgmpy(self)
+
+    def to_pyagrum(self) -> Any:
+        """The same distribution as a ``BayesNet`` or ``MarkovRandomField`` of pyAgrum. The card stays here."""
+        return interchange.to_pyagrum(self)
 
     def with_card(self, card: Mapping[str, Any] | None) -> Self:
         """The same model carrying another release card, or none."""

@@ -56,7 +56,7 @@ def complete(
     wanted = evidence_of(model, {**(_not_missing(model) if known else {}), **_said(model, where)})
     rng = generator(random_state)
     said, how = origin_of(model.card), "given what is known of each row"
-    origin = COMPLETED if said in ("release", "public") else said
+    origin = COMPLETED if said in ("release", "public", "claimed") else said
 
     def drawn(rows: Mapping[str, _Column]) -> Records:
         records = Records(domain, _drawn(model, rows, wanted, rng, limit), method="exact", reason=how, origin=origin)

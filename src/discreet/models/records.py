@@ -34,11 +34,11 @@ COMPLETED = "given rows, completed"
 
 def origin_of(card: Mapping[str, Any] | None) -> str:
     """What the card of a model says about where it comes from: ``"release"`` (with a statement of privacy),
-    ``"public"``, ``"research"``, ``"exact"``, or nothing."""
+    ``"claimed"`` (one that others have made), ``"public"``, ``"research"``, ``"exact"``, or nothing."""
     if card is None:
         return ""
     said = str(card.get("origin"))
-    if said in NOT_PRIVATE or said == "public":
+    if said in NOT_PRIVATE or said in ("public", "claimed"):
         return said
     if "budget" in card:
         return "release" if said == "release" else ""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import markup
+from ..claimed import CLAIMED
 from ..errors import CostError, DiscreetError, FileFormatError, InputError, NotAReleaseError
 from ..files import load_parts
 from ..io.archive import Sign
@@ -95,7 +96,7 @@ class Release:
         card = self.model.card
         if card is None or "budget" not in card:
             raise NotAReleaseError("this model carries no statement of privacy, so there is no release to speak of")
-        if card.get("origin") not in (None, "release"):
+        if card.get("origin") not in (None, "release", CLAIMED):
             raise NotAReleaseError(
                 f"this model carries no privacy guarantee (its origin is {str(card['origin'])[:20]!r}) and must not be "
                 "shown as a release"

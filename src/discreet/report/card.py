@@ -129,15 +129,21 @@ def _known(release: Release) -> dict[str, Any]:
         "privacy_parameters_details": _spending(release, budget),
         "model_name": "Central",
         "model_name_details": "A curator holds the rows, adds noise inside, and lets out noisy results only.",
-        "trust_assumptions": "The curator's machine, its source of randomness, and the ledger are trusted.",
+        "trust_assumptions": "Whoever made the noisy tables is trusted to have noised them as claimed."
+        if words.claim(card)
+        else "The curator's machine, its source of randomness, and the ledger are trusted.",
         "access_type": "Non-interactive",
         "access_type_details": "The model is a file; asking it costs no privacy.",
         "mechanisms": _mechanisms(card),
-        "composition": "Exact rational accounting; a run composes in the notion of its budget "
+        "composition": NOT_STATED
+        if words.claim(card)
+        else "Exact rational accounting; a run composes in the notion of its budget "
         "((ε, δ): zero-concentrated, or as one Gaussian if all of its noise is Gaussian, converted once).",
         "post_processing": _post_processing(release),
         "utility": " ".join(words.how_good(card)) or NOT_STATED,
-        "additional_information": f"Made with discreet {card.get('version', __version__)}.",
+        "additional_information": " ".join(
+            [*words.claim(card), f"Made with discreet {card.get('version', __version__)}."]
+        ),
         "status": "Draft",
     }
 
@@ -185,6 +191,8 @@ def _unprotected(card: Mapping[str, Any], unit: PrivacyUnit) -> str:
 
 
 def _mechanisms(card: Mapping[str, Any]) -> str:
+    if words.claim(card):
+        return f"{', '.join(card.get('noise', ())) or 'not stated'} noise, as claimed; not verified by discreet."
     steps = card.get("steps")
     kinds = {str(s["noise"]): None for s in steps if isinstance(s, Mapping) and "noise" in s} if steps else {}
     names = {

@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from ..claimed import CLAIMED
 from ..errors import DiscreetError, EvidenceError, InputError, counted
 from ..models.base import Model
 from ..release.uncertainty import NoiseIntervals
@@ -73,7 +74,7 @@ class Explorer:
     def page(self, nonce: str) -> str:
         card = self.model.card
         strength = self.model.edge_strength()
-        is_release = card is not None and "budget" in card and card.get("origin") == "release"
+        is_release = card is not None and "budget" in card and card.get("origin") in ("release", CLAIMED)
         return str(
             template("explore.html.j2").render(
                 title=self.title,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..claimed import CLAIMED
 from ..errors import InputError, counted
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from ..privacy.unit import PrivacyUnit
@@ -30,7 +31,7 @@ def require_release(card: Mapping[str, Any] | None, what: str) -> Mapping[str, A
             f"{what} is no release: it carries no statement of what was spent. A report is written for models that "
             "were learned through a curator"
         )
-    if card.get("origin") != "release":
+    if card.get("origin") not in ("release", CLAIMED):
         raise InputError(
             f"{what} is no release: it was made {_how(card.get('origin'))}, without any protection, and must not be "
             "shown as one"
@@ -46,7 +47,19 @@ def guarantee(card: Mapping[str, Any], what: str = "Nothing on this page") -> li
     """Sentences for somebody who has never heard of differential privacy; ``what`` they speak of comes first."""
     budget, unit = Budget.from_dict(dict(card["budget"])), PrivacyUnit.from_dict(dict(card["unit"]))
     warning = [weak] if (weak := weak_protection(budget)) else []
-    return [promise(budget, unit, f"{what}{certificate_aside(card)}"), *clipping(unit), *bought_beside(card), *warning]
+    told = [promise(budget, unit, f"{what}{certificate_aside(card)}"), *clipping(unit), *bought_beside(card)]
+    return [*claim(card), *told, *warning]
+
+
+def claim(card: Mapping[str, Any]) -> list[str]:
+    """A word before a guarantee that others have claimed; nothing before one of our own."""
+    if card.get("origin") != CLAIMED:
+        return []
+    return [
+        f"A CLAIM, NOT VERIFIED: the noisy tables were made elsewhere ({str(card.get('source', 'not stated'))[:200]}). "
+        "What follows is what whoever made them claims; discreet neither drew their noise nor can compute what it "
+        "protects."
+    ]
 
 
 def promise(budget: Budget, unit: PrivacyUnit, what: str) -> str:
@@ -110,7 +123,7 @@ def as_approximate(budget: Budget) -> PureDP | ApproxDP:
 def formal(card: Mapping[str, Any]) -> str:
     """The guarantee as a specialist writes it."""
     budget, unit = Budget.from_dict(dict(card["budget"])), PrivacyUnit.from_dict(dict(card["unit"]))
-    text = f"{budget}; neighbours: {unit}"
+    text = f"{budget}; neighbours: {unit}{'; as claimed, not verified' if claim(card) else ''}"
     return f"{text}; that is {budget.to_approx(USUAL_DELTA)}" if isinstance(budget, ZCDP) else text
 
 
