@@ -331,6 +331,17 @@ def test_ctrl_c_at_the_commit_when_nothing_can_be_given_back(desk):
     assert not err or f"{ALL} counts as spent" in err  # where nothing can be written, stderr may be a file, too
 
 
+def test_a_terminated_run_leaves_what_it_bought(desk):
+    """SIGTERM, as schedulers send it, after the answers and before the model."""
+
+    def first():
+        OptimalNetwork._estimate = lambda *_: signal.raise_signal(signal.SIGTERM)
+
+    code, _, err = run(*FIT, "--ledger", "ledger.db", "-o", "m.zip", first=first)
+    assert code == 130 and f"{ALL} counts as spent" in err and spent(desk) == ALL
+    assert rescued(desk).name in err and len(Measurements.load(rescued(desk))) > 0
+
+
 def test_a_locked_ledger_says_that_it_waits_and_hears_ctrl_c(desk):
     with contextlib.closing(sqlite3.connect("ledger.db", isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")

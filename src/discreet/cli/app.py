@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -97,6 +98,9 @@ def root(
 def main(arguments: Sequence[str] | None = None) -> int:
     """The entry point: run a command and return its exit code."""
     open_streams()
+    with contextlib.suppress(ValueError):  # not the main thread: then signals are somebody else's
+        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # to be stopped by a scheduler is as Ctrl-C is
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # ε on an old terminal is no reason to fail
