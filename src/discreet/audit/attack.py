@@ -203,10 +203,10 @@ def attack(
         return out
 
     world = max(candidates, key=lambda each: _promising(*releases(each, _TRIED)))
-    score = _learned(*releases(world, shadows))
+    score, threshold = _learned(*releases(world, shadows))
     without, with_it = ([score(seen) for seen in side] for side in releases(world, runs))
     bound = lower_bound(without, with_it, delta=delta, confidence=ALARM)
-    advantage, interval, least, curve = _counted(np.array(without), np.array(with_it))
+    advantage, interval, least, curve = _counted(np.array(without), np.array(with_it), threshold)
     told = _told_apart(fit, world, unit, budget) if unprotected else None
     return Attack(
         budget, epsilon, delta, world.what, runs, advantage, interval, least, max(bound.epsilon, 0.0), told, curve
@@ -255,9 +255,10 @@ def _promising(without: Sequence[Seen], with_it: Sequence[Seen]) -> float:
     return float(losses) + moved / 4 + (10 * (1 - shared) if len(forms[0]) <= 3 else 0.0)
 
 
-def _learned(without: Sequence[Seen], with_it: Sequence[Seen]) -> Callable[[Seen], float]:
+def _learned(without: Sequence[Seen], with_it: Sequence[Seen]) -> tuple[Callable[[Seen], float], float]:
     """A score that is larger for releases with the canary: of the likelihood ratio, the odds of the form, a ratio and a
-    direction in the numbers, and all together, whatever tells best on shadow runs that taught nothing."""
+    direction in the numbers, and all together, whatever tells best on shadow runs that taught nothing. And from which
+    score on these runs would have raised the alarm: so that all runs that follow may count."""
     half = len(without) // 2
     odds = _odds(without[:half], with_it[:half])
     ratio, along = _of_numbers(without[:half], with_it[:half])
@@ -272,7 +273,8 @@ def _learned(without: Sequence[Seen], with_it: Sequence[Seen]) -> Callable[[Seen
     def score(seen: Seen) -> float:
         return float(f"{features(seen) @ best:.9g}")  # what is equal but for rounding is equal
 
-    return score
+    off, on = (np.array([score(seen) for seen in side[half:]]) for side in (without, with_it))
+    return score, max(np.unique([*off, *on]), key=lambda t: (on >= t).mean() - (off >= t).mean())
 
 
 def _odds(without: Sequence[Seen], with_it: Sequence[Seen]) -> dict[Hashable, float]:
@@ -328,16 +330,11 @@ def _auc(a: Array, b: Array) -> float:
 
 
 def _counted(
-    without: Array, with_it: Array
+    without: Array, with_it: Array, threshold: float
 ) -> tuple[float, tuple[float, float], float, tuple[tuple[float, float], ...]]:
-    """The advantage at the threshold that one half of the runs chose, on the other half; its interval, its bound, and
-    the alarms at every threshold."""
-    middle = len(without) // 2
-    thresholds = np.unique(np.concatenate([without[:middle], with_it[:middle]]))
-    gains = [(with_it[:middle] >= t).mean() - (without[:middle] >= t).mean() for t in thresholds]
-    t = thresholds[int(np.argmax(gains))]
-    n = len(without) - middle
-    false, true = int((without[middle:] >= t).sum()), int((with_it[middle:] >= t).sum())
+    """The advantage at a threshold that other runs chose; its interval, its bound, and the alarms at every one."""
+    n = len(without)
+    false, true = int((without >= threshold).sum()), int((with_it >= threshold).sum())
 
     def bounds(confidence: float) -> tuple[float, float]:
         level = 1 - (1 - confidence) / 4  # two sides of two probabilities
@@ -345,11 +342,9 @@ def _counted(
         high = [clopper_pearson(hits, n, level, upper=True) for hits in (false, true)]
         return low[1] - high[0], high[1] - low[0]
 
-    every = np.unique(np.concatenate([without[middle:], with_it[middle:]]))[::-1]
+    every = np.unique(np.concatenate([without, with_it]))[::-1]
     step = max(1, len(every) // 100)
-    curve = [(0.0, 0.0)] + [
-        (float((without[middle:] >= at).mean()), float((with_it[middle:] >= at).mean())) for at in every[::step]
-    ]
+    curve = [(0.0, 0.0)] + [(float((without >= at).mean()), float((with_it >= at).mean())) for at in every[::step]]
     return (true - false) / n, bounds(CONFIDENCE), bounds(ALARM)[0], (*curve, (1.0, 1.0))
 
 
