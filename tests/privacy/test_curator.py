@@ -470,8 +470,10 @@ def test_nothing_shown_holds_the_exact_number_of_records():
     table = encode({"smoke": ["yes"] * n, "visits": [1] * n}, DOMAIN)
     curator = Curator(table, budget=PureDP(1))
     measurements = curator.measure(SINGLES)
-    for shown in (repr(curator), repr(table), repr(measurements), str(curator.statement()), str(curator.steps)):
-        assert str(n) not in shown or str(n) in str([m.counts.tolist() for m in measurements])
+    for shown in (repr(curator), repr(table), str(curator.statement()), str(curator.steps)):
+        assert str(n) not in shown
+    # The noise of a cell may be 0: then the measurements, and they alone, hold the number.
+    assert str(n) not in repr(measurements) or str(n) in str([m.counts.tolist() for m in measurements])
 
 
 def test_the_statement_says_what_was_done():
