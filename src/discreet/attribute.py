@@ -10,6 +10,7 @@ import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +24,18 @@ from .spelling import first_twice, level_text, number_or_nan, number_text, plain
 Level = str | int | bool
 
 NEAREST = "nearest"
-PEEKABLE = ("levels", "edges", "missing", "heaps", "dates", "decimals", "missing_values", "strip", "ignore_case")
+PEEKABLE = (
+    "levels",
+    "edges",
+    "missing",
+    "heaps",
+    "dates",
+    "decimals",
+    "step",
+    "missing_values",
+    "strip",
+    "ignore_case",
+)
 FINDABLE = ("levels", "edges", "range", "heaps")
 MOST_DECIMALS = 12
 
@@ -62,6 +74,8 @@ class Attribute:
         behind the bins; its value does not count in a bin.
     decimals:
         For a numeric attribute: how many decimals its numbers are written with; 0 is the same as ``integer``.
+    step:
+        For a numeric attribute: numbers are multiples of this, such as 5 or 0.25.
     dates:
         For a column of dates: the periods that are its levels. It has neither ``levels`` nor ``edges`` then.
     missing_values:
@@ -91,6 +105,7 @@ class Attribute:
     ignore_case: bool = False
     found: frozenset[str] = frozenset()
     sought: Sought | None = None
+    step: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -160,8 +175,9 @@ class Attribute:
         for key, value in (("heaps", self.heaps), ("integer = true", self.integer)):
             if value:
                 raise SchemaError(f"column {self.name!r}: {key} belongs to a column with edges, not with {kind}")
-        if self.decimals is not None:
-            raise SchemaError(f"column {self.name!r}: decimals belongs to a column with edges, not with {kind}")
+        for key in ("decimals", "step"):
+            if getattr(self, key) is not None:
+                raise SchemaError(f"column {self.name!r}: {key} belongs to a column with edges, not with {kind}")
 
     def _check_edges(self) -> None:
         if self.levels:
@@ -171,6 +187,7 @@ class Attribute:
         for e in self.edges:
             if isinstance(e, bool) or not isinstance(e, int | float) or not abs(e) <= sys.float_info.max:
                 raise SchemaError(f"column {self.name!r}: edges must be finite numbers, got {e!r}")
+        self._check_step()
         self._check_decimals()
         # One form for equal edges, so that equal domains have equal fingerprints: 0, 0.0 and -0.0 are the same edge.
         object.__setattr__(self, "edges", tuple(float(e) + 0.0 for e in self.edges))
@@ -182,6 +199,25 @@ class Attribute:
         object.__setattr__(self, "heaps", tuple(sorted(float(h) + 0.0 for h in self.heaps)))
         if self.integer and self.sought is None and any(not e.is_integer() for e in (*self.edges, *self.heaps)):
             raise SchemaError(f"column {self.name!r} holds whole numbers, so its edges and heaps must be whole too")
+
+    def _check_step(self) -> None:
+        """One form for one thing: a step of 1 is ``integer``, one of 0.01 two decimals."""
+        step = self.step
+        if step is None:
+            return
+        if isinstance(step, bool) or not isinstance(step, int | float) or not 10.0**-MOST_DECIMALS <= step <= 1e12:
+            raise SchemaError(f"column {self.name!r}: step is a positive number such as 5 or 0.25, got {step!r}")
+        if self.decimals is not None:
+            raise SchemaError(f"column {self.name!r}: step says how many decimals there are; leave decimals out")
+        if self.integer and not float(step).is_integer():
+            raise SchemaError(f"column {self.name!r}: integer = true and step = {step} contradict each other")
+        digits = _decimals(float(step))
+        if digits > MOST_DECIMALS:
+            raise SchemaError(f"column {self.name!r}: step has at most {MOST_DECIMALS} decimals, got {step!r}")
+        object.__setattr__(self, "integer", digits == 0)
+        if step == 10.0**-digits:
+            object.__setattr__(self, "decimals", digits or None)
+        object.__setattr__(self, "step", None if step == 10.0**-digits else float(step))
 
     def _check_decimals(self) -> None:
         d = self.decimals
@@ -247,7 +283,7 @@ class Attribute:
     @property
     def precision(self) -> int | None:
         """How many decimals its numbers are written with; None where that is not known."""
-        return 0 if self.integer else self.decimals
+        return 0 if self.integer else self.decimals if self.step is None else _decimals(self.step)
 
     @property
     def _has_ends(self) -> bool:
@@ -348,9 +384,9 @@ class Attribute:
             if getattr(self, key) is not None:
                 out[key] = getattr(self, key)
         out["outside"] = self.outside
-        for key in ("integer", "decimals", "missing_values", "strip", "ignore_case"):
+        for key in ("integer", "decimals", "step", "missing_values", "strip", "ignore_case"):
             if value := getattr(self, key):
-                out[key] = list(value) if isinstance(value, tuple) else value
+                out[key] = list(value) if isinstance(value, tuple) else tidy(value) if key == "step" else value
         for key in ("peeked", "found"):
             if getattr(self, key):
                 out[key] = sorted(getattr(self, key))
@@ -370,7 +406,8 @@ class Attribute:
                 hint = did_you_mean(key, (*_KINDS, *KEYS))
                 raise SchemaError(f"column {name!r}: unknown key {key!r}{hint}")
             kind = _KINDS[key]
-            if not isinstance(entry[key], kind) or (kind is int and isinstance(entry[key], bool)):
+            accepted = (int, float) if kind is float else kind
+            if not isinstance(entry[key], accepted) or (kind in (int, float) and isinstance(entry[key], bool)):
                 raise SchemaError(f"column {name!r}: {key} must be {_KIND_WORDS[kind]}")
         for key in ("peeked", "found"):
             if not all(isinstance(word, str) for word in entry.get(key, ())):
@@ -386,6 +423,11 @@ class Attribute:
         return cls(name, **fields, sought=sought)
 
 
+def _decimals(step: float) -> int:
+    """How many decimals multiples of it have."""
+    return max(-int(Decimal(repr(step)).normalize().as_tuple().exponent), 0)
+
+
 _KINDS: dict[str, type] = {
     "levels": list,
     "edges": list,
@@ -396,6 +438,7 @@ _KINDS: dict[str, type] = {
     "peeked": list,
     "heaps": list,
     "decimals": int,
+    "step": float,
     "dates": dict,
     "missing_values": list,
     "strip": bool,
@@ -407,5 +450,6 @@ _KIND_WORDS = {
     str: "a string",
     bool: "true or false",
     int: "a whole number",
+    float: "a number",
     dict: 'a table such as {from = 2019-01-01, to = 2024-12-31, by = "month"}',
 }

@@ -62,11 +62,21 @@ class Condition:
 @dataclass(frozen=True)
 class NumberLine:
     """Where the numbers of a column lie: ``edges`` of the bins (codes 0, 1, …), ``points`` (codes that are one number
-    each), and how many decimals numbers have (None: any number of them)."""
+    each), how many decimals they have (None: any number of them), and the step that all are multiples of (None: one of
+    the last decimal)."""
 
     edges: tuple[float, ...]
     points: Mapping[int, float]
     decimals: int | None
+    step: float | None = None
+
+    @property
+    def scale(self) -> float | None:
+        """How many numbers there are to a unit; None without a grid, or where floats cannot tell its numbers apart."""
+        if self.decimals is None:
+            return None
+        scale = 10.0**self.decimals if self.step is None else 1 / self.step
+        return scale if max(map(abs, self.ends)) < 2**52 / scale else None
 
     @property
     def bins(self) -> int:
@@ -88,7 +98,7 @@ def number_line(attribute: Attribute) -> NumberLine | None:
     """The numbers of a column, or its dates as days since 1970; None for one of categories."""
     if attribute.is_numeric:
         heaps = {attribute.bins + i: x for i, x in enumerate(attribute.heaps)}
-        return NumberLine(attribute.edges, heaps, attribute.precision)
+        return NumberLine(attribute.edges, heaps, attribute.precision, attribute.step)
     dates = attribute.dates
     if dates is not None and dates.first is not None and dates.last is not None:
         first, last = (day.toordinal() - _EPOCH for day in (dates.first, dates.last))
@@ -124,7 +134,7 @@ def comparison(attribute: Attribute, sign: str, number: str, text: str) -> Condi
     if bound is None:
         raise InputError(f"{number!r} is not a {'date' if is_calendar(attribute) else 'number'}")
     holds = COMPARISONS[sign]
-    limit = _on_the_grid(bound, line.decimals, beyond=sign in (">", "<="))
+    limit = _on_the_grid(bound, line, beyond=sign in (">", "<="))
     low, high = (limit, math.inf) if sign in (">", ">=") else (-math.inf, limit)
     low, high = (low, high) if line.bins else (-math.inf, math.inf)
     bins = {b for b, ends in enumerate(_bin_ends(line)) if low < ends[1] and high > ends[0]}
@@ -155,20 +165,20 @@ def _day_of(attribute: Attribute, text: str) -> Decimal | None:
     return None if moment is None else Decimal(moment) / _DAY
 
 
-def _on_the_grid(bound: Decimal, decimals: int | None, *, beyond: bool) -> float:
-    """The first number of so many decimals that is not below the bound, or with ``beyond`` that is above it."""
-    if decimals is None:
+def _on_the_grid(bound: Decimal, line: NumberLine, *, beyond: bool) -> float:
+    """The first number of the grid that is not below the bound, or with ``beyond`` that is above it."""
+    if line.decimals is None:
         return float(bound)
-    cells = bound.scaleb(decimals)
+    step = Decimal(1).scaleb(-line.decimals) if line.step is None else Decimal(repr(line.step))
+    cells = bound / step
     first = math.floor(cells) + 1 if beyond else math.ceil(cells)
-    return float(Decimal(first).scaleb(-decimals))
+    return float(first * step)
 
 
 def _bin_ends(line: NumberLine) -> list[tuple[float, float]]:
-    """Half-open, from the first number of so many decimals on; the last bin holds its upper end, too."""
+    """Half-open, from the first number of the grid on; the last bin holds its upper end, too."""
     edges = list(line.edges)
-    if edges and line.decimals is not None and max(map(abs, edges)) < 2**52 / 10**line.decimals:
-        scale = 10.0**line.decimals
+    if edges and (scale := line.scale) is not None:
         edges = [math.ceil(e * scale - 1e-6) / scale for e in edges]
         edges[-1] = (math.floor(line.edges[-1] * scale + 1e-6) + 1) / scale
     return list(itertools.pairwise(edges))

@@ -140,9 +140,9 @@ def code_spans(attribute: Attribute) -> dict[int, tuple[float, float]]:
 
 def _ends(line: NumberLine, b: int) -> tuple[float, float]:
     low, high = line.edges[b], line.edges[b + 1]
-    if line.decimals is None:
+    scale = line.scale
+    if scale is None:
         return low, high
-    scale = 10.0**line.decimals
     first, last = math.ceil(low * scale - 1e-6), math.ceil(high * scale - 1e-6) - 1
     last += b == line.bins - 1
     taken = {round(x * scale) for x in line.points.values()}

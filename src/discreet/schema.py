@@ -39,7 +39,7 @@ _HEADER = """\
 #   other   = "other"             a level of its own for values that are not listed
 #   outside = "other"             the level that takes values which are not listed; for numbers also "nearest", the
 #                                 nearest bin
-#   integer = true                for numbers: they are whole; or decimals = 2, to be written with two decimals
+#   integer = true                for numbers: they are whole; or decimals = 2, or step = 0.25
 #   heaps   = [0, 40]             for numbers: values that are levels of their own, and in no bin
 #   dates   = {from = 2019-01-01, to = 2024-12-31, by = "month"}    for dates: day, week, month, quarter, year; or
 #                                 by = "hour of day", by = "weekday"; format = "%d.%m.%Y" unless they are ISO

@@ -47,6 +47,7 @@ class Sought:
     scale: float = 1.0
     integer: bool = False
     decimals: int | None = None
+    step: float | None = None
 
     # -- the grid ----------------------------------------------------------------------------------------------------
 
@@ -68,12 +69,13 @@ class Sought:
         """Of a cell between public ends: a round number."""
         assert self.ends is not None
         least = 1.0 if self.integer else 10.0**-self.decimals if self.decimals is not None else 0.0
-        return max(_round_up((self.ends[1] - self.ends[0]) / CELLS), least)
+        width = max(_round_up((self.ends[1] - self.ends[0]) / CELLS), least)
+        return width if self.step is None else math.ceil(width / self.step - 1e-9) * self.step
 
     @property
     def one_by_one(self) -> bool:
         """Whether every whole number between the ends is a cell of its own."""
-        return self.ends is not None and self.integer and self.width <= 1
+        return self.ends is not None and self.integer and self.step is None and self.width <= 1
 
     @property
     def points(self) -> tuple[float, ...]:
@@ -152,14 +154,21 @@ def sought_in(entry: Mapping[str, Any]) -> tuple[Sought | None, dict[str, Any]]:
     scale = entry.get("scale", 1)
     if isinstance(scale, bool) or not isinstance(scale, int | float) or not 1e-100 < scale < 1e100:
         raise SchemaError(f"scale is a positive number, about as large as the values are; got {scale!r}")
-    integer = bool(rest.get("integer")) or rest.get("decimals") == 0
+    step = rest.get("step")
+    if step is not None:
+        if type(step) not in (int, float) or not 1e-12 <= step <= 1e12:
+            raise SchemaError(f"step is a positive number such as 5 or 0.25, got {step!r}")
+        if ends is None:  # a bin that is found on a grid of other numbers may hold no multiple at all
+            raise SchemaError("step needs a public range, such as range = [0, 1000]; or leave step out")
+    integer = bool(rest.get("integer")) or rest.get("decimals") == 0 or (step is not None and float(step).is_integer())
     heaps = rest.pop("heaps", [])
     if not isinstance(heaps, list) or not all(type(h) in (int, float) and abs(h) < 1e300 for h in heaps):
         raise SchemaError(f"heaps must be a list of finite numbers, got {heaps!r}")
     if ends is not None and integer and not all(float(e).is_integer() for e in ends):
         raise SchemaError("the numbers are whole, so the ends of their range must be whole too")
     most = _most(entry, "most", MOST_BINS)
-    return Sought("bins", most, ends, tuple(map(float, heaps)), float(scale), integer, rest.get("decimals")), rest
+    precision = (integer, rest.get("decimals"), None if step == 1 else step)  # one of 1 is `integer`
+    return Sought("bins", most, ends, tuple(map(float, heaps)), float(scale), *precision), rest
 
 
 def _levels(entry: Mapping[str, Any], rest: dict[str, Any]) -> tuple[Sought, dict[str, Any]]:

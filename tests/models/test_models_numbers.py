@@ -11,15 +11,17 @@ from scipy.interpolate import PchipInterpolator
 from discreet.conditions import NumberLine, number_line
 from discreet.dates import Dates
 from discreet.domain import Attribute, Domain
-from discreet.errors import EvidenceError, InputError
+from discreet.errors import EvidenceError, InputError, SchemaError
 from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.measurement import Measurements, Noise
 from discreet.models import BayesianNetwork, MarkovRandomField
 from discreet.models.convert import to_markov
 from discreet.models.density import Density
+from discreet.models.records import Records
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.query import Marginals
 from discreet.release.uncertainty import noise_intervals
+from discreet.schema import parse_schema
 from discreet.tables.encode import encode
 
 DOMAIN = Domain(
@@ -316,3 +318,45 @@ def test_intervals_of_numbers_are_not_cut_to_probabilities():
     for text in ("SD(age)", "QUANTILE(age, 0.9)"):
         assert found.ask(text).upper > 1
     assert 0 <= found.ask("P(age >= 55)").lower <= found.ask("P(age >= 55)").upper <= 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "step", "kind"),
+    [
+        ("edges = [0, 20, 47, 100]\nstep = 5\nheaps = [40]", 5, "int"),
+        ("edges = [0, 1, 3.3, 9]\nstep = 0.15", 0.15, "float"),
+        ("edges = [-3, 0.1, 2]\nstep = 0.25", 0.25, "float"),
+    ],
+)
+def test_numbers_that_are_multiples_of_a_step(entry, step, kind, tmp_path):
+    domain = parse_schema(f"[columns.x]\n{entry}\n")
+    attribute = domain["x"]
+    assert Attribute.from_dict("x", attribute.to_dict()) == attribute
+    records = Records(domain, np.arange(3000)[:, None] % attribute.size).with_numbers(1)
+    drawn = records["x"]
+    assert drawn.dtype.kind == kind[0] and np.allclose(drawn / step, np.round(drawn / step), atol=1e-9)
+    assert [attribute.code(x) for x in drawn.tolist()] == records.codes[:, 0].tolist(), "in the bin they were drawn for"
+    records.to_csv(tmp_path / "x.csv")
+    digits = max(len(text.partition(".")[2]) for text in (tmp_path / "x.csv").read_text().split()[1:])
+    assert digits == (0 if kind == "int" else 2)
+    density = Density(number_line(attribute), np.ones(attribute.size))
+    mean, variance = density.moments()
+    for code in range(attribute.size):
+        own = drawn[records.codes[:, 0] == code].astype(float)
+        assert abs(own.mean() - mean[code]) <= 5 * np.sqrt(variance[code] / len(own)) + 1e-9
+    assert density.quantile(np.full(attribute.size, 1 / attribute.size), 0.5)[0] in drawn
+
+
+def test_a_step_is_said_in_one_way():
+    assert Attribute.numeric("x", [0, 9], step=1) == Attribute.numeric("x", [0, 9], integer=True)
+    assert Attribute.numeric("x", [0, 9], step=0.01) == Attribute.numeric("x", [0, 9], decimals=2)
+    private = parse_schema('[columns.x]\nbins = "private"\nrange = [0, 1000000]\nstep = 50\n')["x"]
+    assert all(e % 50 == 0 for e in private.edges) and private.integer
+    for wrong in ({"step": 0}, {"step": -5}, {"step": 5, "decimals": 2}, {"step": 0.5, "integer": True}):
+        with pytest.raises(SchemaError, match="step"):
+            Attribute.numeric("x", [0, 9], **wrong)
+    with pytest.raises(SchemaError, match="step belongs to a column with edges"):
+        Attribute.categorical("x", 2, step=5)
+    for wrong in ("range = [0, 9]\nstep = 0", 'range = "private"\nstep = 5', "range = [0, 9.5]\nstep = 5"):
+        with pytest.raises(SchemaError, match=r"step|whole"):
+            parse_schema(f'[columns.x]\nbins = "private"\n{wrong}\n')

@@ -11,8 +11,8 @@ of the smallest, the middle and the largest of three uniform numbers: drawing is
 again such a density. A long first or last bin is cut into pieces before that, with masses that fall off as the bins
 beside it do: what lies in it is mostly near them.
 
-Numbers of so many decimals (whole ones have none) are cells of a grid: k stands for [k, k + 1). A single number that
-has a level of its own takes its cell out of the bin that it is in.
+Numbers of so many decimals (whole ones have none), or multiples of a step, are cells of a grid: k stands for
+[k, k + 1). A single number that has a level of its own takes its cell out of the bin that it is in.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class Density:
         self.size = len(weights)
         self.scale = 1.0
         # Beyond 2⁵², cells are finer than what a float can tell apart.
-        self.on_grid = line.decimals is not None and max(map(abs, line.ends)) < 2**52 / 10**line.decimals
+        self.on_grid = line.scale is not None
         self.holes = np.zeros(0)
         edges = np.asarray(line.edges, dtype=np.float64)
-        if self.on_grid and line.decimals is not None:
-            self.scale = 10.0**line.decimals
+        if line.scale is not None:
+            self.scale = line.scale
             edges = np.ceil(edges * self.scale - 1e-6)
             edges[-1:] = np.floor(np.asarray(line.edges[-1:]) * self.scale + 1e-6) + 1
             self.on_grid = not np.any(np.diff(edges) < 1)
@@ -117,7 +117,11 @@ class Density:
         """Cells of the grid as numbers."""
         if len(self.holes):
             y = y + np.searchsorted(self.holes - np.arange(len(self.holes)), y, side="right")
-        return np.asarray(y / self.scale)
+        return self._rounded(np.asarray(y / self.scale))
+
+    def _rounded(self, x: Array) -> Array:
+        """Multiples of a step as they are written: 3 / (1 / 0.15) is not 0.45."""
+        return x if self.line.step is None or self.line.decimals is None else np.round(x, self.line.decimals)
 
     # -- records -------------------------------------------------------------------------------------------------
 
@@ -217,7 +221,7 @@ class Density:
                 reached += (p[:, : line.bins] * pieces.below(upto[:, None])).sum(axis=1)
             enough = reached >= max(q - 1e-12, 1e-13)
             start, stop = np.where(enough, start, middle), np.where(enough, middle, stop)
-        return stop / self.scale
+        return self._rounded(stop / self.scale)
 
 
 def _holes(edges: Array, points: Array) -> Array:

@@ -81,6 +81,7 @@ def number_texts(attribute: Attribute, x: NDArray[np.float64]) -> list[str]:
         texts = np.array(["" if moment is None else moment.strftime(spelled) for moment in moments], dtype=object)
         return list(texts[which])
     values = number_column(attribute, x).tolist()
-    if attribute.decimals is not None and np.array_equal(np.round(x, attribute.decimals), x, equal_nan=True):
-        return ["" if v != v else f"{v:.{attribute.decimals}f}" for v in values]
+    digits = attribute.precision
+    if digits and np.array_equal(np.round(x, digits), x, equal_nan=True):
+        return ["" if v != v else f"{v:.{digits}f}" for v in values]
     return ["" if v is None or v != v else repr(v) for v in values]
