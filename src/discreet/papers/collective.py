@@ -133,7 +133,8 @@ class CollectiveField(FieldLearner):
     iterations:
         Steps of EM. They are its only regulariser: a parameter moves by at most 1/b a step (Laplace).
     solver:
-        ``"dual"`` (fast) or ``"nlbp"`` (Algorithms 1 and 2 as published). Both give the same iterates.
+        ``"dual"`` (fast) or ``"nlbp"`` (Algorithms 1 and 2 as published). Both give the same iterates where
+        NLBP settles: with decreasing damping (``damping=None``), not with the published constant one.
     damping:
         α of Algorithm 1; None decreases it.
     tolerance:
