@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,6 +30,7 @@ PEEKABLE = (
     "edges",
     "missing",
     "heaps",
+    "spread",
     "dates",
     "decimals",
     "step",
@@ -207,14 +209,16 @@ class Attribute:
         self._check_spread()
 
     def _check_spread(self) -> None:
+        if self.spread and self.sought is not None:
+            raise SchemaError(f"column {self.name!r}: spread belongs to edges that are known, not to bins to be found")
         pairs = [tuple(map(plain, pair)) if isinstance(pair, list | tuple) else () for pair in self.spread]
-        said = f"column {self.name!r}: spread holds pairs such as [40, 0.25]: a number inside a bin, and the part of it below"
+        said = f"column {self.name!r}: spread holds pairs such as [40, 0.25]: a number in a bin, the part of it below"
         if any(len(p) != 2 or not all(type(x) in (int, float) and abs(x) < math.inf for x in p) for p in pairs):
             raise SchemaError(said)
         before = (-math.inf, -1, 0.0)
         for x, share in pairs:
-            home = sum(e <= x for e in self.edges) - 1
-            if not 0 <= home < self.bins or x in self.edges or not 0 <= share <= 1:
+            home = bisect_right(self.edges, x) - 1
+            if not 0 <= home < self.bins or x == self.edges[home] or not 0 <= share <= 1:
                 raise SchemaError(f"{said}; got {[x, share]}")
             if x <= before[0] or (home == before[1] and share < before[2]):
                 raise SchemaError(f"{said}; numbers and, within a bin, parts must increase; got {[x, share]}")

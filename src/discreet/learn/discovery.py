@@ -186,8 +186,9 @@ def _numbers(attribute: Attribute, measured: Measurements) -> Attribute:
         *(["heaps"] if set(bins.heaps) - {*sought.heaps} else []),
         *(["spread"] if bins.spread else []),
     }
-    own = {"edges": bins.edges, "heaps": bins.heaps, "spread": bins.spread}
-    return replace(attribute, sought=None, found=frozenset(found), **own)
+    return replace(
+        attribute, sought=None, edges=bins.edges, heaps=bins.heaps, spread=bins.spread, found=frozenset(found)
+    )
 
 
 def _categories(attribute: Attribute, counts: Mapping[str, int]) -> Attribute:

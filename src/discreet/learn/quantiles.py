@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,10 @@ HEAPED = 2.0  # a heap holds so many times a bin's share
 EMPTY = 3.5  # standard deviations below which a part of the grid is taken to hold no more than noise
 BESIDE = 2.0  # the same for a part beside one that is not: columns seldom end at once
 PIECES = 8  # of a bin, of about equal mass: where in it its numbers lie
+TOLD_APART = 0.005  # part of the standard deviation that noise within a bin may make up, if the bin can be cut
+LEAST_CUT = (
+    4.0  # mass of a bin that is cut for that, or of which more is told, in standard deviations of a cell's noise
+)
 STANDS_OUT = 4.5  # standard deviations above which an octave is not empty: noise does that in one of 300,000
 
 
@@ -79,7 +84,9 @@ def found_bins(sought: Sought, histograms: Sequence[Array], variances: Sequence[
         inside = _range(sought, histograms[1], float(np.sqrt(variances[1])))
         counts = np.where(inside, counts, 0.0)
     counts = _without_noise(counts, sought.coarser, np.sqrt(np.asarray(variances)))
-    total = counts.sum() + np.maximum(single, 0).sum()
+    numbers = np.append(_middles(sought), points)
+    everything = np.append(counts, np.maximum(single, 0))
+    total = everything.sum()
     most = int(np.clip(total / (LEAST_MASS * deviation) if deviation else sought.most, 1, sought.most))
     enough = max(HEAPED * total / most, STANDS_OUT * deviation)
     heaps = {p for p, n in zip(points, single, strict=True) if n >= enough} | set(sought.heaps)
@@ -92,7 +99,12 @@ def found_bins(sought: Sought, histograms: Sequence[Array], variances: Sequence[
     room = counts.sum() / (LEAST_MASS * deviation) if deviation else sought.most
     bins = int(np.clip(room, 1, max(sought.most - len(heaps - set(sought.heaps)), 1)))
     edges = _edges(sought, counts, bins, inside)
-    return Bins(edges, tuple(sorted(heaps)), _spread(_borders(sought), counts, edges))
+    if total > 0 and deviation > 0:
+        mean = float(everything @ numbers / total)
+        variance = float(everything @ (numbers - mean) ** 2 / total)
+        allowed = TOLD_APART * total * variance / deviation
+        edges = _cut(edges, _borders(sought), counts, mean, allowed, LEAST_CUT * deviation, sought.most)
+    return Bins(edges, tuple(sorted(heaps)), _spread(_borders(sought), counts, edges, LEAST_CUT * deviation))
 
 
 def _without_noise(counts: Array, groups: Grids, deviations: Array) -> Array:
@@ -110,7 +122,9 @@ def _without_noise(counts: Array, groups: Grids, deviations: Array) -> Array:
         parent = np.zeros(len(values), dtype=np.int64)
         parent[own] = above
         given = np.bincount(parent, values, len(given)) if np.isinf(given[0]) else given
-        given = _divided(values, parent, np.maximum(given, 0.0), float(deviations[level]), known=above is not everything)
+        given = _divided(
+            values, parent, np.maximum(given, 0.0), float(deviations[level]), known=above is not everything
+        )
         above = own
     return given
 
@@ -159,20 +173,53 @@ def _edges(sought: Sought, counts: Array, bins: int, inside: NDArray[np.bool_]) 
     return (low, *sorted({float(e) for e in inner if low < e < high}), high)
 
 
+def _cut(
+    edges: tuple[float, ...], borders: Array, counts: Array, mean: float, allowed: float, least: float, most: int
+) -> tuple[float, ...]:
+    """Wide bins far from the mean, cut where half of their mass is reached: what comes after counts each part again.
+
+    A record that noise moves within a bin moves the column's second moment by up to 2 · width · distance from the mean.
+    """
+    reached = np.append(0.0, np.cumsum(counts))
+    out = [int(i) for i in np.searchsorted(borders, edges)]
+    whole: set[int] = set()
+    while len(out) <= most:
+        at = borders[out]
+        moved = np.diff(at) * np.maximum(np.abs(at[:-1] - mean), np.abs(at[1:] - mean))
+        moved[[first in whole for first in out[:-1]]] = 0.0
+        widest = int(np.argmax(moved))
+        if not moved[widest] > allowed:
+            break
+        first, last = out[widest], out[widest + 1]
+        mass = reached[last] - reached[first]
+        half = first + int(np.searchsorted(reached[first:last] - reached[first], mass / 2))
+        if mass >= least and first < half < last:
+            out.insert(widest + 1, half)
+        else:
+            whole.add(first)
+    return (edges[0], *(float(borders[i]) for i in out[1:-1]), edges[-1])
+
+
+def _middles(sought: Sought) -> Array:
+    edges = np.asarray(sought.edges)
+    return np.asarray((edges[1:] + edges[:-1]) / 2)
+
+
 def _borders(sought: Sought) -> Array:
     """Where the cells of the finest grid begin and end, as numbers."""
     borders = np.asarray(sought.edges)
     return np.ceil(borders) if sought.one_by_one else borders  # the cell of 40 begins at 40
 
 
-def _spread(borders: Array, counts: Array, edges: tuple[float, ...]) -> tuple[tuple[float, float], ...]:
-    """Where in each bin its numbers lie: numbers within it, and the part of the bin's mass below each."""
+def _spread(borders: Array, counts: Array, edges: tuple[float, ...], least: float) -> tuple[tuple[float, float], ...]:
+    """Where in each bin its numbers lie: numbers within it, and the part of the bin's mass below each. Of a bin with
+    less than ``least`` they tell of noise alone: that the density goes on as beside it is the better guess."""
     reached = np.append(0.0, np.cumsum(counts))
     at = np.searchsorted(borders, edges)
     out: list[tuple[float, float]] = []
-    for first, last in zip(at[:-1], at[1:], strict=True):
+    for first, last in pairwise(at):
         mass = reached[last] - reached[first]
-        if last - first < 2 or not mass > 0:
+        if last - first < 2 or not mass > 0 or mass < least:
             continue
         below = (reached[first : last + 1] - reached[first]) / mass
         knots = np.searchsorted(below, np.arange(1, PIECES) / PIECES)

@@ -159,13 +159,15 @@ class Density:
 
     def _pieces_at(self, pieces: Pieces, bins: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
         """A piece of each bin: the only one, or one of several by its mass."""
-        at = pieces.firsts[bins]
-        for several in np.flatnonzero(np.bincount(pieces.home, minlength=self.line.bins) > 1):
-            rows, own = np.flatnonzero(bins == several), np.flatnonzero(pieces.home == several)
-            cumulated = np.cumsum(pieces.mass[own])
-            if cumulated[-1] > 0:
-                at[rows] = own[np.searchsorted(cumulated / cumulated[-1], rng.random(len(rows)), side="right")]
-        return at
+        firsts = pieces.firsts
+        if len(firsts) == len(pieces.home):
+            return bins
+        # The pieces of bin b share [b, b + 1) by their masses.
+        reached = np.cumsum(pieces.mass / np.maximum(pieces.share, 1e-300)[pieces.home])
+        before = np.append(0.0, reached)[firsts]
+        at = np.searchsorted(reached, before[bins] + rng.random(len(bins)), side="right")
+        lasts = np.append(firsts[1:], len(pieces.home)) - 1
+        return np.where(pieces.share[bins] > 0, np.clip(at, firsts[bins], lasts[bins]), firsts[bins])
 
     # -- means and quantiles -------------------------------------------------------------------------------------
 
@@ -303,7 +305,7 @@ def _coefficients(width: Array, mass: Array) -> Array:
     knots = np.zeros(bins + 1)
     before, after = unit[:-1], unit[1:]
     w0, w1 = 2 * after + before, after + 2 * before
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # what is not finite becomes 0 below
         knots[1:-1] = (w0 + w1) / (w0 / height[:-1] + w1 / height[1:])
     for end, i, j in ((0, 0, 1), (bins, bins - 1, bins - 2)):
         outward = ((2 * unit[i] + unit[j]) * height[i] - unit[i] * height[j]) / (unit[i] + unit[j])
