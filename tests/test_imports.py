@@ -483,10 +483,10 @@ def loaded_by(words, slow):
     [
         (["query", "asia", "P(lung | smoke=yes)"], [*FOR_OTHERS, *FOR_FITS]),
         (["map", "asia", "lung"], [*FOR_OTHERS, *FOR_FITS]),
-        (["plan", "--schema", "schema.toml", "--epsilon", "1"], [*FOR_OTHERS, *FOR_FITS]),
-        (["show", "model.zip"], FOR_OTHERS),
-        (["verify", "model.zip"], FOR_OTHERS),
-        (["query", "model.zip", "P(smoke)"], FOR_OTHERS),
+        (["plan", "--schema", "schema.toml", "--epsilon", "1"], [*FOR_OTHERS, "scipy", "narwhals"]),
+        (["show", "model.zip"], [*FOR_OTHERS, "narwhals"]),
+        (["verify", "model.zip"], [*FOR_OTHERS, "narwhals"]),
+        (["query", "model.zip", "P(smoke)"], [*FOR_OTHERS, "narwhals"]),
     ],
     ids=lambda x: " ".join(x[:2]),
 )
