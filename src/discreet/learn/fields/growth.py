@@ -24,7 +24,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-
 from ...domain import Clique, Domain
 from ...privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP
 from ...privacy.query import Marginals
