@@ -28,8 +28,8 @@ from discreet.privacy.curator import Curator
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import NoiseCall
 from discreet.privacy.queries.descent import SampledRounds
-from discreet.privacy.subsampled import epsilon_of_rounds, noise_multiplier
 from discreet.privacy.query import CellSums, Marginals
+from discreet.privacy.subsampled import epsilon_of_rounds, noise_multiplier
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 

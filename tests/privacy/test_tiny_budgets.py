@@ -21,10 +21,10 @@ from discreet.privacy.curator import Curator
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import LARGEST_SCALE, LARGEST_THRESHOLD, NoiseCall, SecureGateway
 from discreet.privacy.queries.descent import SampledRounds
-from discreet.privacy.subsampled import noise_multiplier
 from discreet.privacy.queries.edge_tests import SpinTest
 from discreet.privacy.queries.parities import PartnerResiduals
 from discreet.privacy.query import LargestSum, Marginals
+from discreet.privacy.subsampled import noise_multiplier
 from discreet.privacy.unit import PrivacyUnit, Sensitivity
 
 TWO = Domain.of({"a": 2, "b": 2})
