@@ -1,4 +1,4 @@
-"""The environment of somebody who has run `./discreet demo`, or `pip install .` with some extras, and installed nothing else."""
+"""The environment of somebody who has run `./discreet demo`, or `pip install .`, and has installed nothing else."""
 
 from __future__ import annotations
 

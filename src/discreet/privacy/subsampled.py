@@ -2,7 +2,8 @@
 
 For a whole order α the Rényi divergence of one round at rate q and noise multiplier σ is ln A / (α − 1) with
 A = Σₖ C(α, k) (1 − q)^(α−k) qᵏ e^(k(k−1)/2σ²). The binomial weights add up to 1, so that A − 1 is a sum of terms of one
-sign, which rounding cannot cancel. Rounds add up; of all orders the best conversion to (ε, δ) counts [CKS20, Proposition 12].
+sign, which rounding cannot cancel. Rounds add up; of all orders the best conversion to (ε, δ) counts [CKS20,
+Proposition 12].
 
 [MTZ19] Mironov, Talwar, Zhang, arXiv:1908.10530. [CKS20] Canonne, Kamath, Steinke, arXiv:2004.00010.
 """

@@ -28,7 +28,6 @@ from .page import NAMES, example_question
 from .pages import resource, template
 
 
-
 class Explorer(LocalPage):
     """A model behind a page.
 

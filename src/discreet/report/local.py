@@ -1,8 +1,8 @@
 """A page on this machine, for one person: the server behind `discreet explore` and `discreet start`.
 
-It listens on 127.0.0.1 only and answers nobody who does not know the random token in the address; requests whose Host is
-another name are refused, so that no website can reach it through a name of its own. Pages may load nothing from elsewhere.
-Routes are Bottle's; who may ask is decided before them.
+It listens on 127.0.0.1 only and answers nobody who does not know the random token in the address; requests whose Host
+is another name are refused, so that no website can reach it through a name of its own. Pages may load nothing from
+elsewhere. Routes are Bottle's; who may ask is decided before them.
 """
 
 from __future__ import annotations
