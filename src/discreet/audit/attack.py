@@ -98,7 +98,7 @@ class Attack:
         out = [
             f"Is this person in? A coin is right in 50.0 % of cases. The promise, {self.budget}, is that nobody is "
             f"right in more than {_right(self.promise)}, whatever they know and do.",
-            f"The strongest of our attacks is right in {_right(self.advantage)} ({_right(max(low, 0))} to "
+            f"The strongest of our attacks is right in {_right(self.advantage)} ({_right(low)} to "
             f"{_right(high)} at 95 %): it knows all other records, the method and the noise. Canary: {self.world}; "
             f"{self.runs} releases with it and as many without.",
         ]
