@@ -32,6 +32,7 @@ OTHER: dict[Any, Any] = {
     "largest": 4,
     "too_large": "coarsen",
     "fit_steps": 1,
+    "fitted": False,
     "step_back": False,
     "least_records": 3.0,
     "rate": 0.5,

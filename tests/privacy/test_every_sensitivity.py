@@ -119,7 +119,10 @@ CASES: dict[type, list[Callable[[], Any]]] = {
     Marginals: [lambda: Marginals(MIXED, [("a",), ("a", "b"), ()])],
     CellSums: [lambda: CellSums(MIXED, ["b", "a"], RNG.normal(size=(2, 3, 2)) * 40, grid=0.5)],
     Distances: [lambda: Distances(BITS, PAIRS, NEAR), lambda: Distances(BITS, PAIRS, NEAR, finer=4)],
-    TotalDistance: [lambda: TotalDistance(BITS, PAIRS, NEAR, finer=2)],
+    TotalDistance: [
+        lambda: TotalDistance(BITS, PAIRS, NEAR, finer=2),
+        lambda: TotalDistance(BITS, PAIRS, NEAR, weights=[3, 1], finer=2),
+    ],
     ParitySums: [
         lambda: ParitySums(BITS, [("a",), ("b", "c"), ("a", "b", "c"), ()]),
         lambda: ParitySums(BITS, [("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c")]),
@@ -349,6 +352,7 @@ def test_numbers_that_would_wrap_around_are_refused() -> None:
     for make in (
         lambda: Distances(BITS, PAIRS, huge),
         lambda: TotalDistance(BITS, PAIRS, [np.full((2, 2), 2.0**58)] * 2),
+        lambda: TotalDistance(BITS, PAIRS, [np.full((2, 2), 2.0**50)] * 2, weights=[300, 1]),
         lambda: ParityResiduals(BITS, [("a",)], np.array([2.0**61])),
         lambda: SignedResiduals(Marginals(MIXED, [("a",)]), np.array([0.0, np.nan, 0.0])),
         lambda: WorthMeasuring(Distances(BITS, PAIRS, NEAR), [2**61, 0]),

@@ -34,6 +34,7 @@ OPTIONS = {
     "max_edges": "public bound on the number of edges, or of interactions of more columns",
     "min_weight": "public lower bound on the weight of an edge or interaction that is there",
     "variant": "of regressions: tight noise, or published",
+    "fitted": "of regressions: whether their field is fitted to means and an energy; default: if the variant is tight",
     "steps": "of regressions; default: by the number of records",
     "vertices": "of regressions: coordinate, one level at a time, or group, one column at a time",
     "release": "of maximal_monomials, how parities are released: gaussian, multiplicative_weights, perturbed_leader",

@@ -1,7 +1,7 @@
 """Private stochastic gradient descent for Markov random fields: the paper's comparison method, under (ε, δ).
 
 Each round takes a Poisson sample, sums the records' gradients s(x) − μ(θ) clipped to a norm R, adds Gaussian noise and
-steps. The rounds are accounted for together by dp-accounting; see :mod:`discreet.privacy.queries.descent`.
+steps. The rounds are accounted for together; see :mod:`discreet.privacy.subsampled`.
 """
 
 from __future__ import annotations
