@@ -44,6 +44,8 @@ OTHER: dict[Any, Any] = {
     "inference": "loopy",
     "iterations": 1,
     "solver": "nlbp",
+    "stopping": "converged",
+    "likelihood": "noise",
     "damping": 0.5,
     "tolerance": 100.0,
     "penalty": 0.5,
@@ -82,6 +84,7 @@ BESIDE: dict[Any, dict[str, Any]] = {
     "optimal step_back": {"approximate_size": 1},
     "uniform too_large": {"largest": 4},
     "two_stage too_large": {"largest": 4},
+    "collective likelihood": {"noise": "laplace"},  # Gaussian noise is normal by its own law
     "maximal_monomials": {"order": 2, "min_weight": 0.2},
     "stable_mode": {"min_weight": 0.2, "width": 1.0},
 }
