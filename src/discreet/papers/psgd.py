@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..arguments import check_positive, check_whole
 from ..domain import Domain
-from ..errors import InputError
+from ..errors import BudgetError, InputError
 from ..learn.cards import card_of
 from ..learn.checks import as_measurements
 from ..learn.fields.learner import Array, as_cliques, covering, maximal
@@ -28,6 +28,7 @@ from ..learn.planned import PlannedTable
 from ..learn.procedure import Found, Procedure, Step, Whole
 from ..measurement import Measurement, Measurements, Noise
 from ..models.markov import MarkovRandomField
+from ..privacy.budget import ApproxDP
 from ..privacy.queries.descent import SampledRounds, multiplier_for, noise_scale
 from ..privacy.query import Part, Query
 from ..privacy.requests import Asking
@@ -135,6 +136,11 @@ class Descent(Learner[MarkovRandomField]):
         """One step, all rounds. Shown is the noise of the mean of all rounds, in records, as that is what moves θ: the
         noise of one round divided by √rounds."""
         unit, budget = whole.unit, whole.budget
+        if not isinstance(budget, ApproxDP):
+            raise BudgetError(
+                f"private descent needs an (ε, δ) budget, and all of it: say --epsilon 1 --delta 1e-6; a certificate of "
+                f"fit (--certify) would leave it a part in another notion. It has {budget}"
+            )
         field = self.field(whole.domain)
         radius = self.radius(field)
         multiplier = multiplier_for(unit, budget, self.rate, self.rounds)
