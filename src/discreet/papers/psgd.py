@@ -138,7 +138,7 @@ class Descent(Learner[MarkovRandomField]):
         unit, budget = whole.unit, whole.budget
         if not isinstance(budget, ApproxDP):
             raise BudgetError(
-                f"private descent needs an (ε, δ) budget, and all of it: say --epsilon 1 --delta 1e-6; a certificate of "
+                "private descent needs an (ε, δ) budget, and all of it: say --epsilon 1 --delta 1e-6; a certificate of "
                 f"fit (--certify) would leave it a part in another notion. It has {budget}"
             )
         field = self.field(whole.domain)

@@ -13,7 +13,7 @@ from ...arguments import check_whole
 from ...domain import Domain
 from ...errors import InputError
 from ...graph import DEFAULT_MEMORY_LIMIT, triangulate
-from ...measurement import Measurements
+from ...measurement import Measurement, Measurements
 from ...models.base import Model
 from ...models.marginals import marginals
 from ...models.markov import MarkovRandomField
@@ -112,14 +112,16 @@ class ChainLearner(Learner[MarkovRandomField]):
         records = estimated_total(of_windows)
 
         def sums_of(model: Model) -> list[Array]:
-            moves = moves_of(model.domain, self.order)
+            moves = moves_of(model.domain, self.order) if self.tied else ()
             wanted = list(dict.fromkeys([*moves, *(m.clique for m in measured if m.clique)]))
             tables = dict(zip(wanted, marginals(model, wanted)[0], strict=True))
-            together = np.sum([tables[c] for c in moves], axis=0)
-            return [
-                records * (tables[m.clique] if m.clique else together if MOVES in m.about else np.ones(()))
-                for m in measured
-            ]
+
+            def of(m: Measurement) -> Array:
+                if MOVES in m.about:
+                    return np.asarray(records * np.sum([tables[c] for c in moves], axis=0))
+                return np.asarray(records * (tables[m.clique] if m.clique else np.ones(())))
+
+            return [of(m) for m in measured]
 
         return sums_of
 
