@@ -163,7 +163,9 @@ def test_comments_and_what_the_page_cannot_show_are_kept(tmp_path: Path) -> None
     assert desk.schema.read_text() == before
     desk.say_columns([a, b, Column("c", "levels", {"levels": "1\n2"})])
     text = desk.schema.read_text()
-    assert "# of the code book" in text and "# as printed" in text and "heaps = [1]" in text and "[[impossible]]" in text
+    assert (
+        "# of the code book" in text and "# as printed" in text and "heaps = [1]" in text and "[[impossible]]" in text
+    )
     assert tomllib.loads(text)["columns"]["c"] == {"levels": [1, 2]}
     desk.say({"delta": "1e-6"})
     text = desk.run.read_text()
