@@ -45,7 +45,16 @@ def test_only_the_core_is_there() -> None:
         [sys.executable, "-c", code], env=core_environment.environment(), capture_output=True, text=True
     )
     assert done.stdout == "none\n", done.stderr
-    assert {"pandas", "polars", "pyspark", "pytest", "selenium"} <= core_environment.absent(frozenset())
+    assert {
+        "pandas",
+        "polars",
+        "pyspark",
+        "pytest",
+        "selenium",
+        "sklearn",
+        "duckdb",
+        "matplotlib",
+    } <= core_environment.absent(frozenset())
     assert "pyspark" not in core_environment.absent(frozenset({"spark"}))
 
 
