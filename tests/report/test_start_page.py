@@ -14,7 +14,7 @@ import pytest
 from discreet import Ledger, Release
 from discreet.cli import run
 from discreet.cli.desk import Column, Desk
-from discreet.cli.start import Guide
+from discreet.cli.guide import Guide
 from discreet.errors import DiscreetError
 
 ROWS = "smoke,age,city,note\n" + "".join(
@@ -53,7 +53,8 @@ def finished(guide: Guide) -> None:
 
 COLUMNS = {
     "kind-0": "levels", "levels-levels-0": "yes\r\nno",
-    "kind-1": "numbers", "numbers-low-1": "0", "numbers-high-1": "100", "numbers-bins-1": "5", "numbers-integer-1": "yes",
+    "kind-1": "numbers", "numbers-low-1": "0", "numbers-high-1": "100", "numbers-bins-1": "5",
+    "numbers-integer-1": "yes",
     "kind-2": "levels", "levels-levels-2": "Ulm, Bonn", "levels-missing-2": "none",
     "kind-3": "out",
 }  # fmt: skip
@@ -163,7 +164,9 @@ def test_comments_and_what_the_page_cannot_show_are_kept(tmp_path: Path) -> None
     assert desk.schema.read_text() == before
     desk.say_columns([a, b, Column("c", "levels", {"levels": "1\n2"})])
     text = desk.schema.read_text()
-    assert "# of the code book" in text and "# as printed" in text and "heaps = [1]" in text and "[[impossible]]" in text
+    assert (
+        "# of the code book" in text and "# as printed" in text and "heaps = [1]" in text and "[[impossible]]" in text
+    )
     assert tomllib.loads(text)["columns"]["c"] == {"levels": [1, 2]}
     desk.say({"delta": "1e-6"})
     text = desk.run.read_text()
