@@ -100,7 +100,7 @@ def card_yaml(release: Release) -> str:
     import yaml  # only needed here
 
     head = "# A card in the field names of OpenDP's registry of deployments. What nobody has said reads 'not stated'.\n"
-    text = head + yaml.safe_dump(registry_card(release), sort_keys=False, allow_unicode=True, width=math.inf)
+    text = head + str(yaml.safe_dump(registry_card(release), sort_keys=False, allow_unicode=True, width=math.inf))
     refuse_private(text)
     return text
 
