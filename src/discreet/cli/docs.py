@@ -21,7 +21,9 @@ def docs(
     ] = None,
     build: Annotated[
         Path | None,
-        typer.Option("--build", metavar="DIR", help="Write all of them as a web site, the reference of Python included."),
+        typer.Option(
+            "--build", metavar="DIR", help="Write all of them as a web site, the reference of Python included."
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -76,7 +78,9 @@ def _build(site: Path, *, as_json: bool) -> None:
     with tempfile.TemporaryDirectory() as kept:  # what Sphinx remembers is no part of the site
         code = build.build_main(["-q", "-W", "--keep-going", "-d", kept, str(_folder()), str(site)])
     if code:
-        raise FileFormatError(f"the pages could not be built; the lines above say why, and what there is lies in {site}")
+        raise FileFormatError(
+            f"the pages could not be built; the lines above say why, and what there is lies in {site}"
+        )
     if as_json:
         say_json({"site": str(site), "start": str(site / "index.html")})
     else:
