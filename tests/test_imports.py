@@ -85,6 +85,7 @@ MAY_WAIT = [
     "opendp",
     "dp_accounting",
     "matplotlib",
+    "narwhals",
     "networkx",
     "pandas",
     "polars",
@@ -456,7 +457,7 @@ def test_importing_the_package_is_quick_and_light():
 
 def test_lightness_can_fail():
     _, loaded = fresh("discreet.Curator; import opendp")
-    assert {"scipy", "opendp"} <= loaded  # so the test above would have seen it
+    assert "opendp" in loaded  # so the test above would have seen it
 
 
 def test_a_curator_has_its_noise_before_anything_is_charged():
@@ -499,10 +500,10 @@ def loaded_by(words, slow):
     [
         (["query", "asia", "P(lung | smoke=yes)"], [*FOR_OTHERS, *FOR_FITS]),
         (["map", "asia", "lung"], [*FOR_OTHERS, *FOR_FITS]),
-        (["plan", "--schema", "schema.toml", "--epsilon", "1"], [*FOR_OTHERS, *FOR_FITS]),
-        (["show", "model.zip"], FOR_OTHERS),
-        (["verify", "model.zip"], FOR_OTHERS),
-        (["query", "model.zip", "P(smoke)"], FOR_OTHERS),
+        (["plan", "--schema", "schema.toml", "--epsilon", "1"], [*FOR_OTHERS, "scipy", "narwhals"]),
+        (["show", "model.zip"], [*FOR_OTHERS, "narwhals"]),
+        (["verify", "model.zip"], [*FOR_OTHERS, "narwhals"]),
+        (["query", "model.zip", "P(smoke)"], [*FOR_OTHERS, "narwhals"]),
     ],
     ids=lambda x: " ".join(x[:2]),
 )

@@ -105,6 +105,9 @@ def fit(
       discreet fit visits.csv --schema schema.toml --rho 0.1 \\
           --unit-column patient --max-rows 5 --family field \\
           --cliques "ward,age; ward,outcome"
+      discreet fit wifi.csv --schema rooms.toml --epsilon 1 --family chain \\
+          --unit-column person_day --max-rows 2 \\
+          --time-column when --segment hour --window 6 --null-state away
       discreet fit --run monthly.toml -o march.zip
     """
     line = line_of(wanted, **vars(text), ledger=ledger, output=output, purpose=purpose, weight=weight)
@@ -151,6 +154,7 @@ def order_of(
         row_is_line=choices.row_is_line,
         engine=choices.engine,
         public_size=prepared.public_size,
+        windows=choices.windows(),
         ledger=choices.ledger,
         purpose=choices.purpose or "fit",
         output=output,
@@ -226,9 +230,10 @@ def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
             )
     engine = choices.engine or "auto"
     where = choices.data or Path()
-    rows.check_rows(where, choices, prepared.domain, choices.unit_column, engine)
+    windows = choices.windows()
+    rows.check_rows(where, choices, prepared.domain, choices.unit_column, engine, windows)
     with progress():
-        table = rows.open_rows(where, choices, prepared.domain, choices.unit_column, engine)
+        table = rows.open_rows(where, choices, prepared.domain, choices.unit_column, engine, windows)
         asked = prepared.procedure
         curator = ResearchCurator(table, asked.unit, asked.budget, seed=seed, public_size=prepared.public_size)
         model = prepared.spec.conclude(asked.run(curator), prepared.domain, prepared.totals).model

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..privacy.budget import Budget
     from ..privacy.curator import Curator
     from ..privacy.ledger import Ledger
+    from ..tables.windows import Windows
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Saved)
@@ -44,6 +45,8 @@ class Order(options.Spending):
     data: Path
     engine: str | None = None
     public_size: int | None = None
+    windows: Windows | None = None
+    """How the rows become windows, where they are not records as they are."""
     card: Path | None = None
     inputs: tuple[Path | None, ...] = ()
     """Further files that are read, such as the schema: no output may take their place."""
@@ -223,7 +226,7 @@ def _way_on(transcript: Transcript | None) -> str:
 
 def _rows(order: Order, how: Callable[..., T]) -> T:
     whole = order.procedure
-    return how(order.data, order, whole.domain, whole.unit.column, order.engine or "auto")
+    return how(order.data, order, whole.domain, whole.unit.column, order.engine or "auto", order.windows)
 
 
 def open_ledger(path: Path | None) -> Ledger | None:

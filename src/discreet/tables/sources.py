@@ -216,6 +216,14 @@ class Sources:
         return Block(block.columns, identity, block.rows)
 
 
+def batches_of(file: SourceFile, names: Sequence[str]) -> Iterator[Any]:
+    """These columns of a file, in this order, some rows at a time."""
+    if isinstance(file, DelimitedFile):
+        yield from (file.batch(piece, names) for piece in file.pieces())
+    elif isinstance(file, ParquetFile):
+        yield from (batch.select(list(names)) for batch in file.batches(names))
+
+
 def partitions(path: Path) -> dict[str, str | None]:
     """Columns that stand in the path, as in ``year=2020/part-0.parquet``; their values are text."""
     pairs = (part.split("=", 1) for part in path.parts[:-1] if "=" in part)
