@@ -69,6 +69,9 @@ OTHER: dict[Any, Any] = {
     "triples": False,
     "workload": [{"columns": ["a", "b"], "weight": 3}],
     "target": "c",
+    "classes": 3,
+    "together": 2,
+    "missing": "random",
     "tied": False,
     "bound": "scale",
     "rounds": 7,
@@ -79,6 +82,7 @@ OTHER: dict[Any, Any] = {
 }
 # Where the default of one option leaves nothing to another, or an option must be given.
 BESIDE: dict[Any, dict[str, Any]] = {
+    "hidden": {"iterations": 2},
     "descent": {"approximate_size": 3000, "rounds": 5, "rate": 0.2},
     "optimal too_large": {"largest": 4},
     "optimal step_back": {"approximate_size": 1},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +61,7 @@ class Sweep:
         for j, size in enumerate(self.sizes):
             ax.loglog(self.amounts, [row[j] for row in self.errors], "o-", markersize=4, label=f"{size:,.0f} records")
         ax.set(xlabel=f"total {self.symbol}", ylabel="expected total variation")
-        ax.set_title(self.what, fontsize=9)
+        ax.set_title(textwrap.fill(self.what, 60), fontsize=9)
         ax.legend(fontsize=8)
         return ax
 
