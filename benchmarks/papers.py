@@ -50,8 +50,9 @@ FIGURE_2 = tuple(
     Setting(graph, 5, records, epsilon)
     for graph in ("third-order chain", "Erdős–Rényi")
     for records in (10**4, 10**5, 10**6)
-    for epsilon in (0.01, 0.1, 0.5, 1.0)
+    for epsilon in (0.1, 1.0)
 )
+"""Two of the paper's four ε and half of its states: what a busy machine finishes."""
 ROUNDS = (50, 200, 800, 3200)
 QUICK_ROUNDS = (100, 400, 1600)
 
@@ -193,13 +194,13 @@ def directed(seed: int) -> Iterator[Row]:
 
 
 def figure_2(seed: int) -> Iterator[Row]:
-    """[BMSSHM17] Figure 2: the paper's N and ε on 5 states, PSGD with its grid search where ε ≥ 0.5 and N < 10⁶."""
+    """[BMSSHM17] Figure 2: the paper's N on 5 states, PSGD with its grid search at (10⁴, 1)."""
     from benchmarks import _collective_figures as figures
 
     here, draws = kept("figure-2", False), 1
 
     def one(setting: Setting, number: int) -> dict[str, float]:
-        found = DESCENTS if setting.epsilon >= 0.5 and setting.records < 10**6 else ()
+        found = DESCENTS if setting.epsilon == 1 and setting.records == 10**4 else ()
         return trial(setting, number, peers=("paper",), descents=found)
 
     numbers = [8000 + seed + d for d in range(draws)]
