@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -407,7 +408,10 @@ def test_the_distance_is_one_at_the_exact_tables() -> None:
         tables = small(noise, 8)
         n = tables.field.join({c: next(m for m in exact if m.clique == c).counts for c in tables.field.cliques})
         assert 0.6 < tables.distance(n) < 1.5  # 27 cells of seeded noise
-        assert patience(tables) >= 1
+    assert patience(tables, 0.5) == 1.6  # Laplace
+    normal = small(Noise("gaussian", 20.0), 8)
+    assert patience(normal, 0.5) == 1
+    assert patience(normal, math.e) == pytest.approx(1.75)
 
 
 def test_the_stopping_rule_moves_with_the_noise_where_25_steps_freeze() -> None:
