@@ -60,21 +60,12 @@ def test_only_the_core_is_there() -> None:
 
 def test_it_builds_without_warnings(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-W",
-        "--keep-going",
-        "-q",
-        "-b",
-        "html",
-        str(DOCS),
-        str(tmp_path / "out"),
-    ]
+    command = [sys.executable, "-m", "discreet", "docs", "--build", str(tmp_path / "site")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert (tmp_path / "out" / "index.html").stat().st_size > 1000
+    assert (tmp_path / "site" / "index.html").stat().st_size > 1000
+    again = subprocess.run([*command[:-1], str(tmp_path)], capture_output=True, text=True)
+    assert again.returncode == 4 and "is no site of ours" in again.stderr
 
 
 def test_links_lead_somewhere() -> None:

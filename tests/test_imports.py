@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "frames":           (["narwhals", "pandas", "polars", "pyarrow", "pyspark", "duckdb"],
                                                                   ["tables", "encoding", "frames", "models",
                                                                    "estimators"], {}),
+    "web":              (["bottle", "wsgiref", "http.server"],    ["report.local", "report.explore", "cli.guide"], {}),
     "scikit-learn":     (["sklearn"],                             ["estimators", "evaluate"], {}),
     "unprotected":      (["evaluate"],                            ["evaluate", "cli.evaluate"], {}),
     "terminal":         (["typer", "rich", "click"],              ["cli"], {}),
@@ -94,6 +95,7 @@ MAY_WAIT = [
     "sklearn",
     "duckdb",
     "jinja2",
+    "yaml",
 ]
 MAY_WAIT_WITH_ANYTHING = ["cli", "__init__"]
 
@@ -360,6 +362,8 @@ PLANTED = [
     ("seeded noise", "privacy.mechanisms", "from numpy.random import default_rng"),
     ("noise of others", "privacy.mechanisms", "from scipy import stats"),
     ("seeded noise", "learn.fw", "import numpy\nx = numpy.random.rand()"),
+    ("web", "learn.fw", "import bottle"),
+    ("web", "cli.measure", "def run():\n    from http.server import HTTPServer"),
     ("scikit-learn", "models.base", "from sklearn.base import BaseEstimator"),
     ("unprotected", "report", "from .evaluate import evaluate"),
     ("unprotected", "cli.measure", "def run():\n    from ..evaluate import evaluate"),
@@ -469,7 +473,19 @@ assert main({words!r}) == 0
 print(*sorted(set(sys.modules) & set({slow!r})))
 """
 FOR_FITS = ["scipy.optimize", "scipy.sparse", "scipy.fft", "scipy.stats"]
-FOR_OTHERS = ["opendp", "sklearn", "matplotlib", "networkx", "duckdb", "pyarrow", "dp_accounting", "pandas", "polars"]
+FOR_OTHERS = [
+    "opendp",
+    "sklearn",
+    "matplotlib",
+    "networkx",
+    "duckdb",
+    "pyarrow",
+    "bottle",
+    "tomlkit",
+    "yaml",
+    "pandas",
+    "polars",
+]
 SCHEMA = '[columns.smoke]\nlevels = ["yes", "no"]\n[columns.lung]\nlevels = ["yes", "no"]\n'
 
 

@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-TEST_TOOLS = ("pytest", "pytest-xdist", "hypothesis", "pyyaml", "dp-accounting")
+TEST_TOOLS = ("pytest", "pytest-xdist", "hypothesis", "dp-accounting")
 FRAMES = ("pandas", "polars")
 EXTRAS = ("files", "plot", "sklearn")
 

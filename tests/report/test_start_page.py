@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import json
+import signal
+import subprocess
+import sys
 import threading
 import tomllib
 import urllib.parse
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +19,7 @@ import pytest
 from discreet import Ledger, Release
 from discreet.cli import run
 from discreet.cli.desk import Column, Desk
-from discreet.cli.start import Guide
+from discreet.cli.guide import Guide
 from discreet.errors import DiscreetError
 
 ROWS = "smoke,age,city,note\n" + "".join(
@@ -53,7 +58,8 @@ def finished(guide: Guide) -> None:
 
 COLUMNS = {
     "kind-0": "levels", "levels-levels-0": "yes\r\nno",
-    "kind-1": "numbers", "numbers-low-1": "0", "numbers-high-1": "100", "numbers-bins-1": "5", "numbers-integer-1": "yes",
+    "kind-1": "numbers", "numbers-low-1": "0", "numbers-high-1": "100", "numbers-bins-1": "5",
+    "numbers-integer-1": "yes",
     "kind-2": "levels", "levels-levels-2": "Ulm, Bonn", "levels-missing-2": "none",
     "kind-3": "out",
 }  # fmt: skip
@@ -219,3 +225,38 @@ def test_in_a_browser_from_end_to_end(guide: Guide, browser, tmp_path: Path) -> 
             browser.get(guide.page.at(f"/{step}"))
             assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), (step, width)
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+@pytest.mark.parametrize("signalled", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_until_it_is_interrupted(tmp_path: Path, signalled: signal.Signals) -> None:
+    (tmp_path / "rows.csv").write_text("a,b\nx,y\n")
+    command = [sys.executable, "-m", "discreet", "start", "rows.csv", "--no-open", "--json"]
+    running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    said = json.loads("".join(iter(running.stdout.readline, "}\n")) + "}")
+    with urllib.request.urlopen(said["address"], timeout=30) as page:
+        assert "What is publicly known about the columns?" in page.read().decode()
+    running.send_signal(signalled)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 0 and err.endswith("Ended.\n"), err
+
+
+def test_an_interrupted_fit_is_rescued_as_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C comes in the thread that spends, while the answers are made a model of."""
+    (tmp_path / "rows.csv").write_text(ROWS)
+    guide = Guide(Desk(tmp_path))
+    guide.desk.say_data(tmp_path / "rows.csv")
+    guide.say_columns(COLUMNS)
+    guide.say_budget({"epsilon": "1", "total": "3"})
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Release, "of", interrupt)
+    assert guide.begin({}) == guide.begin({}) == "release"
+    guide.serve()  # ends by the interrupt
+    assert guide.running is not None and guide.running.ended
+    assert "interrupted after the budget was charged" in guide.running.problem and "rescue" in guide.running.problem
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        assert ledger.spent is not None
+    assert [p for p in tmp_path.iterdir() if "rescue" in p.name]

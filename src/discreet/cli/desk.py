@@ -209,13 +209,15 @@ def _column(name: str, section: Any) -> Column:
 
 def _fields(kind: str, said: Mapping[str, Any]) -> dict[str, str]:
     """What the fields of the form hold; nothing if they cannot hold it."""
-    out = {key: str(said.get(key, "")) for key in ("missing", "other") if key in KINDS[kind]}
+    out: dict[str, str] = {key: str(said.get(key, "")) for key in ("missing", "other") if key in KINDS[kind]}
     if kind == "levels":
         levels = said.get("levels")
         if levels == "discover":
             return {**out, "levels": ""}
-        good = isinstance(levels, list) and all(type(x) is int or (isinstance(x, str) and _plain(x)) for x in levels)
-        return {**out, "levels": "\n".join(map(str, levels))} if good and len({type(x) for x in levels}) == 1 else {}
+        if not isinstance(levels, list) or len({type(x) for x in levels}) != 1:
+            return {}
+        good = all(type(x) is int or (isinstance(x, str) and _plain(x)) for x in levels)
+        return {**out, "levels": "\n".join(map(str, levels))} if good else {}
     if kind == "dates":
         dates = said.get("dates")
         if not isinstance(dates, dict) or set(dates) != {"from", "to", "by"}:

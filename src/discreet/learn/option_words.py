@@ -30,7 +30,7 @@ OPTIONS = {
     "tolerance": "EM ends when no parameter moves by more",
     "penalty": "weight of the squared parameters; default: ten divided by the noisy number of records",
     "project": "whether each noisy table is made a distribution first",
-    "strategy": "what is measured: all and what stands out again, selected pairs, all in one shot, or auto",
+    "strategy": "what is measured: all and what stands out again, selected interactions, all in one shot, or auto",
     "order": "how many columns interact at most",
     "width": "public bound on the sum of absolute weights at a column",
     "max_edges": "public bound on the number of edges, or of interactions of more columns",

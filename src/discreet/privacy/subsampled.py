@@ -59,7 +59,8 @@ def _divergence(sigma: float, q: float) -> NDArray[np.float64]:
         x = k * (k - 1) / (2 * sigma**2)
         log_terms = log_choose + xlog1py(_ORDERS - k, -q) + k * math.log(q) + x + np.log(-np.expm1(-x))
     log_terms[k > _ORDERS] = -np.inf
-    return np.logaddexp(0.0, np.logaddexp.reduce(log_terms, axis=1)) / (_ORDERS[:, 0] - 1)
+    log_surplus = np.logaddexp.reduce(log_terms, axis=1)
+    return np.asarray(np.logaddexp(0.0, log_surplus) / (_ORDERS[:, 0] - 1), dtype=np.float64)
 
 
 @cache
