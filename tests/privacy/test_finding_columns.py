@@ -75,6 +75,18 @@ def test_the_audit_of_the_command_line_finds_columns_too() -> None:
     assert not failures(findings)
 
 
+def test_the_audit_sees_what_depends_on_many_records_where_columns_are_found() -> None:
+    """Also where only large tables show it."""
+
+    def release(curator: Curator) -> Any:
+        if len(curator._rows.count([("z",)])[0]) and int(curator._rows.count([("z",)])[0].sum()) > 500:
+            raise ValueError("too many rows")
+        return tables_after(NUMBERS)(curator)
+
+    findings = run_configuration(NUMBERS, UNITS["row, add-remove"], PureDP(20), release, pairs=3)
+    assert any("100 units" in f.detail or "1000" in f.detail for f in failures(findings)), findings
+
+
 # -- levels: exactly, and by statistics ------------------------------------------------------------------------------
 
 BUDGET, ASIDE = ApproxDP(1, 0.5), Fraction(45, 100)
