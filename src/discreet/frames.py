@@ -11,8 +11,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
-
 from .domain import level_text
 from .errors import FileFormatError, InputError, did_you_mean
 
@@ -23,6 +21,8 @@ BACKENDS = ("pandas", "polars", "pyarrow")
 def frame_of(columns: Mapping[str, Sequence[Any]], backend: str | None = None) -> Any:
     """A frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"`` with these columns; the first that is installed by
     default."""
+    import narwhals as nw  # commands that have no frame start without it
+
     return nw.from_dict(dict(columns), backend=library(backend)).to_native()
 
 

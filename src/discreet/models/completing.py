@@ -10,7 +10,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -96,6 +95,8 @@ def _not_missing(model: Distribution) -> dict[str, Condition]:
 def _names(model: Distribution, rows: Any) -> list[str]:
     """The columns of the rows that the model knows."""
     if not isinstance(rows, Mapping):
+        import narwhals as nw  # commands that have no frame start without it
+
         try:
             rows = nw.from_native(rows, eager_only=True).columns
         except TypeError:
