@@ -67,6 +67,7 @@ OTHER: dict[Any, Any] = {
     "triples": False,
     "workload": [{"columns": ["a", "b"], "weight": 3}],
     "target": "c",
+    ("field", "noise_aware", "approximate_size"): 1,
     ("structure", "stable_mode", "blocks"): 9,
     ("structure", "stable_mode", "steps"): 1,
 }
@@ -74,6 +75,7 @@ OTHER: dict[Any, Any] = {
 BESIDE: dict[Any, dict[str, Any]] = {
     "optimal too_large": {"largest": 4},
     "optimal step_back": {"approximate_size": 1},
+    "noise_aware step_back": {"approximate_size": 1},
     "uniform too_large": {"largest": 4},
     "two_stage too_large": {"largest": 4},
     "maximal_monomials": {"order": 2, "min_weight": 0.2},
