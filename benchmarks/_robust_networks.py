@@ -1,5 +1,5 @@
-"""Generated networks and fields whose families are too large for the records. They are log-linear, so that some parents tell much
-and others next to nothing. The library's weights were chosen on networks of another kind."""
+"""Generated networks and fields whose families are too large for the records. They are log-linear, so that some parents
+tell much and others next to nothing. The library's weights were chosen on networks of another kind."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def thin_network(columns: int, seed: int) -> BayesianNetwork:
 
 
 def thin_field(columns: int, window: int, seed: int) -> tuple[MarkovRandomField, list[tuple[str, ...]]]:
-    """A field on windows of columns that overlap in two, log-linear as above: pairs with strengths from none to several,
-    and a little of everything else; and its cliques."""
+    """A field on windows of columns that overlap in two, log-linear as above: pairs with strengths from none to
+    several, and a little of everything else; and its cliques."""
     rng = np.random.default_rng(20_000 + seed)
     names = [f"x{i}" for i in range(columns)]
     levels = dict(zip(names, map(int, rng.choice(LEVELS[:6], columns)), strict=True))

@@ -4,8 +4,8 @@
 than those that weights were chosen on): the gap in mean log-likelihood of fresh records between the truth and what is
 learned with the true graph, beside independent columns and the graph measured in full, with the same budget. *Thin
 fields* are the same for given cliques. *NLTCS* as a field of spins of order 3, and eight columns of *Adult* as a
-pairwise one: the mean total variation over pairs. *More budget*: the same for every learner of the registry at growing ε
-(pure), and the largest rise from one ε to the next beyond two standard errors. *Coverage*: of nominal 90 % noise
+pairwise one: the mean total variation over pairs. *More budget*: the same for every learner of the registry at growing
+ε (pure), and the largest rise from one ε to the next beyond two standard errors. *Coverage*: of nominal 90 % noise
 intervals for pair cells, which should be within .05 of nominal.
 """
 
