@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.audit import (
@@ -32,6 +36,7 @@ from discreet.privacy.queries.histograms import Histograms
 from discreet.privacy.unit import PrivacyUnit, Sensitivity
 from discreet.schema import parse_schema
 from discreet.tables.encode import encode
+from discreet.tables.open import open_table
 
 NUMBERS = parse_schema(
     '[columns.x]\nbins = "private"\nrange = [0, 40]\ninteger = true\nmissing = "none"\n'
@@ -193,6 +198,22 @@ def test_a_block_or_a_sample_pays_for_its_own_rows_only() -> None:
                 asked.find_levels("t", inner.remaining, Fraction(1, 10**5))
             with pytest.raises(Exception, match="before these are divided"):
                 asked.narrow(TEXTS)
+
+
+def test_texts_that_do_not_stand_out_are_not_held(tmp_path: Path) -> None:
+    """Of 6,000 texts of 5,000 letters (30 MB) only numbers are held: what comes out is bounded by the threshold."""
+    texts = [f"{i:05000}" if i % 3 else "often" for i in range(9000)]
+    pq.write_table(pa.table({"t": texts}), tmp_path / "rows.parquet", row_group_size=500)
+    curator = Curator(open_table(tmp_path / "rows.parquet", TEXTS), budget=ApproxDP(1, 1e-6))
+    inner = curator.in_gaussian(curator.budget, Fraction(1, 10**7))
+    del texts
+    tracemalloc.start()
+    try:
+        found = inner.find_levels("t", inner.remaining, Fraction(1, 10**7))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert set(found.counts) == {"often"} and peak < 15e6
 
 
 # -- bins: planted bugs ----------------------------------------------------------------------------------------------
