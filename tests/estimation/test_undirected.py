@@ -190,9 +190,15 @@ def test_further_tables_are_made_use_of(truth: MarkovRandomField, measured: Meas
 
 def test_a_missing_table_is_named(truth: MarkovRandomField, measured: Measurements) -> None:
     some = Measurements(measured[1:], measured.release)
-    for kind in PRIVATE:
+    in_full = NoiseAwareField(truth.cliques, step_back=False)
+    for learner in (in_full, *(kind(truth.cliques) for kind in PRIVATE if kind is not NoiseAwareField)):
         with pytest.raises(InputError, match=r"\('x0', 'x1'\)"):
-            kind(truth.cliques).estimate(some, truth.domain)
+            learner.estimate(some, truth.domain)
+    stepped = NoiseAwareField(truth.cliques).estimate(some, truth.domain)
+    assert stepped.card is not None and stepped.card["stepped_back"] == [["x0", "x1"]]
+    column = Measurements([m for m in measured if "x4" not in (m.clique or ())], measured.release)
+    with pytest.raises(InputError, match="no measured table holds"):
+        NoiseAwareField(truth.cliques).estimate(column, truth.domain)
 
 
 @pytest.mark.parametrize("kind", [*PRIVATE, NonprivateField])
