@@ -84,7 +84,7 @@ def figure_2(results: Mapping[Setting, list[dict[str, float]]], path: Path) -> N
                 if there:
                     values = [statistics.fmean(r[name] for r in found[n]) for n in there]
                     color = "k" if "k" in style else f"C{number}"
-                    ax.loglog(there, values, style, ms=4, label=name, color=color)
+                    ax.loglog(there, values, style.lstrip("k"), ms=4, label=name, color=color)
             ax.set(title=f"{kind[0]}, {kind[1]} states, ε = {epsilon:g}", xlabel="records")
             ax.title.set_fontsize(9)
             if not column:
