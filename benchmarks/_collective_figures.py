@@ -79,11 +79,12 @@ def figure_2(results: Mapping[Setting, list[dict[str, float]]], path: Path) -> N
                 if (s.graph, s.levels, s.nodes) == kind and s.epsilon == epsilon
             }
             sizes = sorted(found)
-            for name, style in METHODS.items():
+            for number, (name, style) in enumerate(METHODS.items()):
                 there = [n for n in sizes if found[n] and name in found[n][0]]  # PSGD cannot have every ε
                 if there:
                     values = [statistics.fmean(r[name] for r in found[n]) for n in there]
-                    ax.loglog(there, values, style, ms=4, label=name)
+                    color = "k" if "k" in style else f"C{number}"
+                    ax.loglog(there, values, style.lstrip("k"), ms=4, label=name, color=color)
             ax.set(title=f"{kind[0]}, {kind[1]} states, ε = {epsilon:g}", xlabel="records")
             ax.title.set_fontsize(9)
             if not column:
@@ -91,7 +92,7 @@ def figure_2(results: Mapping[Setting, list[dict[str, float]]], path: Path) -> N
     named = {t: h for ax in axes.flat for h, t in zip(*ax.get_legend_handles_labels(), strict=True)}
     axes[0][-1].legend(named.values(), named.keys(), fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
     draws = {len(r) for r in results.values()}
-    figure.suptitle(f"{min(draws)} to {max(draws)} draws a point")
+    figure.suptitle(f"draws a point: {', '.join(map(str, sorted(draws)))}")
     _save(figure, path)
 
 
