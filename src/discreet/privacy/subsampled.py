@@ -53,7 +53,7 @@ def _divergence(sigma: float, q: float) -> NDArray[np.float64]:
     """Of one round, for each order."""
     if q == 1:
         return _ORDERS[:, 0] / (2 * sigma**2)
-    from scipy.special import xlog1py  # slow to import, and most commands take no samples
+    from scipy.special import xlog1py  # slow to import, and only these rounds need it
 
     k, log_choose = _choices()
     with np.errstate(divide="ignore", over="ignore"):
