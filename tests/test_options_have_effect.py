@@ -84,6 +84,7 @@ OTHER: dict[Any, Any] = {
 # Where the default of one option leaves nothing to another, or an option must be given.
 BESIDE: dict[Any, dict[str, Any]] = {
     "hidden": {"iterations": 2},
+    "collective solver": {"iterations": 1},
     "descent": {"approximate_size": 3000, "rounds": 5, "rate": 0.2},
     "optimal too_large": {"largest": 4},
     "optimal step_back": {"approximate_size": 1},

@@ -48,14 +48,20 @@ class NaiveChain(ChainLearner):
 @dataclass(frozen=True)
 class CollectiveChain(ChainLearner):
     """EM for collective graphical models over the chain: Algorithms 1 and 2, whose tables n_t are those of all times
-    and whose observation is their sum. ``solver``: see :class:`~discreet.papers.collective.CollectiveField`."""
+    and whose observation is their sum. ``solver`` and ``iterations``, the most steps that are made:
+    see :class:`~discreet.papers.collective.CollectiveField`."""
 
     solver: Literal["dual", "nlbp"] = "dual"
+    iterations: int | None = None
     method: ClassVar[str] = "cgm"
     passes: ClassVar[int] = CollectiveField.passes
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(1, or_none=True, iterations=self.iterations)
+
     def fields(self) -> FieldLearner:
-        return CollectiveField((), solver=self.solver)
+        return CollectiveField((), iterations=self.iterations, solver=self.solver)
 
 
 @dataclass(frozen=True)
