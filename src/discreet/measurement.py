@@ -25,6 +25,7 @@ from .frames import csv_text, frame_of, free_name
 from .io.archive import MEASUREMENTS, Sign, read_archive, write_archive
 from .io.atomic import write_atomically
 from .noise import Noise as Noise
+from .spelling import written
 
 IntArray = NDArray[np.int64]
 Origin = Literal["release", "public", "exact", "research", "claimed"]
@@ -405,7 +406,7 @@ class Measurements(tuple[Measurement, ...]):
                     Noise(entry["noise"], float(entry["scale"])),
                     domain.project(entry["columns"]),
                     clique=None if entry["clique"] is None else tuple(map(_text, entry["clique"])),
-                    grid=Fraction(entry["grid"]),
+                    grid=written(entry["grid"]),
                     origin=_text(entry["origin"]),
                     cost=dict(entry["cost"]),
                     proportions=entry.get("proportions", False) is True,

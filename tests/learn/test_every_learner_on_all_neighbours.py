@@ -25,16 +25,11 @@ from discreet.errors import DiscreetError  # noqa: E402
 from discreet.learn.baselines import NonprivateField  # noqa: E402
 from discreet.learn.learner import Learner  # noqa: E402
 from discreet.learn.nonprivate import NonprivateNetwork  # noqa: E402
-from discreet.papers.chains import ChainLearner, HeldOutSteps  # noqa: E402
 from discreet.tables.base import Table  # noqa: E402
 
-ELSEWHERE = {
-    ChainLearner: "test_every_sensitivity.py: all walks of a person",
-    HeldOutSteps: "test_every_sensitivity.py: all walks of a person",
-}
 EXACT = {NonprivateNetwork, NonprivateField}  # they take tables without noise, and ask no curator that protects
 LEARNERS = {name: (spec.learn, domain) for name, (spec, domain) in shown.SPECS.items()}
-LEARNERS |= {n: (one.fit, shown.SPINS) for n, one in shown.OTHERS.items() if not n.startswith("chain")}
+LEARNERS |= {n: (one.fit, shown.SPINS) for n, one in shown.OTHERS.items()}
 UNITS = list(sensitivities.UNITS)
 
 
@@ -57,7 +52,6 @@ def test_every_learner_has_a_case() -> None:
     tried = {type(spec.learner()) for spec, _ in shown.SPECS.values()} | {type(one) for one in shown.OTHERS.values()}
     bases = {base for kind in tried for base in kind.__mro__}
     assert every_learner() - bases - EXACT == set(), "give every learner a case in test_shown_run_recorded.py"
-    assert set(ELSEWHERE) <= tried
 
 
 def asked_by(learn: Any, domain: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

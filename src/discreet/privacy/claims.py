@@ -19,9 +19,10 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import DiscreetError
+from ..spelling import written
 from . import gaussian, mechanisms
 from .accounting import Accountant, Cost, Spending
-from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, rho_of_pure, written
+from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, rho_of_pure
 from .calibration import amplified, cost_of_gaussian_threshold, moved_by
 from .subsampled import epsilon_of_rounds
 from .unit import PrivacyUnit, Sensitivity, as_probability
