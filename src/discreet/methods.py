@@ -15,6 +15,8 @@ from .learn.chains.noise_aware import NoiseAwareChain
 from .learn.fields.adaptive import AdaptiveField
 from .learn.fields.noise_aware import NoiseAwareField
 from .learn.fields.pairwise import PairwiseField
+from .learn.hidden.field import HiddenField
+from .learn.hidden.network import HiddenNetwork
 from .learn.learner import Learner
 from .learn.networks.found import FoundNetwork
 from .learn.networks.optimal import OptimalNetwork
@@ -96,6 +98,7 @@ METHODS = [
     Method("network", "searched", SearchedNetwork, "a graph found privately, then its tables"),
     Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published"),
     Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage, as published"),
+    Method("network", "hidden", HiddenNetwork, "a hidden class, given which the columns are independent"),
     Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise"),
     Method("field", "adaptive", AdaptiveField, "tables found in rounds, each asking what the model so far misses"),
     Method("field", "pairwise", PairwiseField, "noisy two-way tables of all pairs, then likelihood"),
@@ -103,6 +106,7 @@ METHODS = [
     Method("field", "collective", CollectiveField, "EM for collective graphical models, as published"),
     Method("field", "naive", NaiveField, "maximum likelihood as if there were no noise"),
     Method("field", "descent", PrivateDescent, "private stochastic gradient descent"),
+    Method("field", "hidden", HiddenField, "a hidden class, or values missing at random, behind the tables"),
     Method("spin", "moments", SpinField, "noisy means and correlations, then likelihood"),
     Method("spin", "frank_wolfe", SpinRegressions, "a private sparse regression for each column"),
     Method("spin", "maximal_monomials", MaximalMonomials, "the largest interactions, as published", _NO_FIELD),

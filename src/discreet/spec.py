@@ -96,7 +96,9 @@ class Spec:
         if share and family == STRUCTURE:
             raise InputError("a certificate of fit is about a model, and the family 'structure' finds a graph alone")
         object.__setattr__(self, "certify", share)
-        self.learner()  # refuses wrong values in its own words
+        why = self.learner().uncertifiable()  # which refuses wrong values in its own words
+        if share and why:
+            raise InputError(f"a certificate of fit cannot be had for {family}, {method} as it is asked: {why}")
 
     @property
     def entry(self) -> Method:

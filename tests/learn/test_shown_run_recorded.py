@@ -60,6 +60,8 @@ SMALL: dict[str, list[dict[str, Any]]] = {
     "network searched": [{"max_parents": 2}],
     "field collective": [{"iterations": 2}],
     "field pairwise_regressions": [{"steps": 2}, {}],
+    "network hidden": [{"together": 2, "iterations": 5}],
+    "field hidden": [{"classes": 1}, {"iterations": 1}],
     "field descent": [{"approximate_size": N, "rounds": 3, "rate": 0.25}],
     "chain noise_aware": [{}, {"order": 2}, {"tied": False}],
     "chain descent": [{"approximate_size": N, "rounds": 3, "rate": 0.25}],

@@ -136,7 +136,7 @@ def worlds(
     rng = np.random.default_rng(seed)
     shape = np.array(domain.shape)
     first, last = np.zeros(len(shape), dtype=np.int64), shape - 1
-    crowds = {"no other record": np.zeros((0, len(shape)))}
+    crowds: dict[str, NDArray[Any]] = {"no other record": np.zeros((0, len(shape)))}
     for size in sizes:
         crowds[f"{size} records that are all alike"] = np.tile(first, (size, 1))
         crowds[f"{size} records of two kinds"] = np.where(np.arange(size)[:, None] % 2, last, first)

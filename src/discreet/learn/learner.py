@@ -73,6 +73,10 @@ class Learner(ABC, Generic[Result]):
         gaussian = budget.to_gaussian() if self.as_one_gaussian and isinstance(budget, ApproxDP) else None
         return gaussian or budget
 
+    def uncertifiable(self) -> str:
+        """Why there can be no certificate of fit for its models; "" where there can."""
+        return ""
+
     def most_work(self, domain: Domain) -> tuple[int, float] | None:
         """Bytes and seconds that learning takes at most, besides reading the rows, where they follow from the columns
         alone; None where a forecast goes by what the procedure shows."""

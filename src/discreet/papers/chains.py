@@ -60,8 +60,21 @@ class CollectiveChain(ChainLearner):
 
 @dataclass(frozen=True)
 class DescentChain(Descent):
-    """Private stochastic gradient descent for chains; needs an (ε, δ) budget and add-remove. The options besides those
-    of a chain are those of :class:`~discreet.papers.psgd.PrivateDescent`; sizes are numbers of windows."""
+    """Private stochastic gradient descent for chains; needs an (ε, δ) budget and add-remove.
+
+    Parameters
+    ----------
+    approximate_size:
+        The number of windows as far as it is public: it scales the steps, and need not be exact.
+    order, tied:
+        As for every chain.
+    rounds, rate:
+        How many samples, and which part of the windows each holds.
+    clip:
+        To which norm gradients are clipped; by default one that no gradient exceeds.
+    learning_rate, penalty:
+        Of θ ← θ + η(gradient − λθ), θ the log potentials.
+    """
 
     approximate_size: float
     order: int = 1

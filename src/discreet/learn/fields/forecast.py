@@ -10,8 +10,8 @@ model misses, only the records know. So the total variation of a pair is taken t
     LEFT·ln(1 + x/LEFT),  x = FACTOR·(its error in records)/(2N):
 
 the noise where that is small, and growing with its logarithm only where it is large. The two numbers of each kind of
-noise were set on 25 tables of R packages (1,500 to 73,000 records, 6 to 20 columns of up to 64 levels, ε from 0.3 to 3).
-On 25 others it was within a factor WITHIN in nine of ten cases for Gaussian noise, in five of six for Laplace.
+noise were set on 25 tables of R packages (1,500 to 73,000 records, 6 to 20 columns of up to 64 levels, ε from 0.3 to
+3). On 25 others it was within a factor WITHIN in nine of ten cases for Gaussian noise, in five of six for Laplace.
 Even who knew how strongly the records' columns depend on each other would not be much nearer: the deviation of the
 logarithm falls from .27 to .25. docs/evaluate.md has what it is on other data.
 """
