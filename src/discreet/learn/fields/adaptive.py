@@ -130,7 +130,7 @@ class AdaptiveField(Learner[MarkovRandomField]):
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from all tables; post-processing only."""
-        measured = Measurements([m for m in as_measurements(measurements) if m.clique], dict(measurements.release))
+        measured = Measurements([m for m in as_measurements(measurements) if m.told_of], dict(measurements.release))
         columns = domain or measured.domain
         fit = fitted(columns, measured)
         tables = [list(c) for c in fit.field.cliques if len(c) > 1]
@@ -148,6 +148,6 @@ class AdaptiveField(Learner[MarkovRandomField]):
 
     def estimates(self, many: Sequence[Measurements], domain: Domain | None = None) -> list[MarkovRandomField]:
         """See :mod:`.refits`."""
-        measured = [Measurements([m for m in one if m.clique], dict(one.release)) for one in many]
+        measured = [Measurements([m for m in one if m.told_of], dict(one.release)) for one in many]
         columns = domain or measured[0].domain
         return [MarkovRandomField(columns, potentials) for potentials in fits_of_many(columns, measured)]
