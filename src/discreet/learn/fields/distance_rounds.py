@@ -26,10 +26,10 @@ from .purpose import Purpose
 from .rounds import COLUMNS_ALONE, MOST_CANDIDATES, Rounds, because
 from .tree import Tree
 
-SHARES = (8, 4, 14, 4, 58, 2, 10)
+SHARES = (6, 4, 10, 4, 54, 3, 19)
 """Percent of the budget for each of the seven steps. Set at ε = 1 on other tables and networks than those of the
-benchmark: one large batch has less noise than two; with 2 % the distances of hundreds of pairs would be off by a tenth
-of 10,000 records; and the last is for triples that matter."""
+benchmark: with 2 % the distances of hundreds of pairs would be off by a tenth of 10,000 records; and the last step, for
+triples that matter, costs pairs little, as what it does not need for triples goes to them."""
 _CERTAIN = 1e12
 """The precision of tables without noise."""
 ENOUGH, ENOUGH_FOR_MANY = 2.0, 4.0

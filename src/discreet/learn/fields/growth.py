@@ -12,8 +12,14 @@ w_t a weight. So we go through the candidates by w_t e_t / y_t and take what mak
 long as the junction tree of all measured tables stays small enough [the rule is that of SWIFT (Google's dpsynth, 2026)
 but for the weights of single columns and the distances from the current model].
 
-A single column counts for more than itself: its error is in every pair that it is part of. It needs no asking, as every
-column is measured: it is wrong by its noise, a public number.
+**Interactions.** Under Gaussian noise, what is asked of a set is its table without its margins, once all smaller sets
+are told of (:mod:`discreet.privacy.queries.interactions`). One unit moves that by a part κ_t of what it moves a table,
+L2², and the noise counts in a part a_t of the directions, so that y_t = κ_t^{1/3}·(w_t c_t √(2a_t/π))^{2/3}: for two
+columns of two levels 0.4 times that of the table. (Laplace noise is calibrated to L1, in which an interaction moves no
+less than its table: under pure DP tables are asked for.)
+
+What was bought before counts as bought: its y_t are among those that share the budget, and its precisions, each times
+κ_t, are added to μ²/Δ². Shares are settled afterwards (:mod:`.allocation`).
 
 The largest of many noisy distances owe most to their noise. So they are not taken at their word: see :func:`believed`.
 """
@@ -59,9 +65,10 @@ class Prices:
 
     def alone(self, clique: Clique) -> bool:
         """Whether a set is asked for as an interaction: under Gaussian noise, where all smaller sets are told of."""
-        smaller = (s for k in range(2, len(clique)) for s in combinations(clique, k))
-        more = len(clique) > 1 and min(self.domain[n].size for n in clique) > 1
-        return more and not self.is_pure and all(s in self.told for s in smaller)
+        smaller = (s for k in range(1, len(clique)) for s in combinations(clique, k))
+        more = len(clique) > 1 or clique in self.told  # of a column, all but the number of records
+        some = more and min(self.domain[n].size for n in clique) > 1
+        return some and not self.is_pure and all(s in self.told for s in smaller)
 
     def moved(self, clique: Clique) -> float:
         """By how much one unit moves what is asked, L2², as a part of what it is for a table with as much noise."""

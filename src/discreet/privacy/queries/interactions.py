@@ -44,8 +44,8 @@ class Interactions(Query):
         self._cliques = Marginals(domain, cliques).cliques
         for clique in self._cliques:
             sizes = [domain[n].size for n in clique]
-            if len(clique) < 2 or min(sizes) < 2:
-                raise InputError(f"an interaction is of columns with two levels or more, at least two; not {clique}")
+            if min(sizes, default=1) < 2:
+                raise InputError(f"an interaction is of columns with two levels or more; not {clique}")
             if math.prod(sizes) > _MOST_CELLS:
                 raise InputError(f"the table of {clique} has too many cells for an interaction")
 
@@ -57,7 +57,7 @@ class Interactions(Query):
     def parts(self) -> tuple[Part, ...]:
         return tuple(
             Part(
-                f"{' × '.join(c)} together",
+                f"{' × '.join(c)} {'together' if len(c) > 1 else 'without the total'}",
                 tuple(self.domain[n].size for n in c),
                 grid=Fraction(1, self.domain.size(c)),
                 about={KEY: list(c)},
