@@ -8,6 +8,7 @@ FROM python:3.12-slim
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
+COPY tools/readme.py tools/readme.py
 COPY docs docs
 RUN pip install --no-cache-dir . && rm -rf /src/*
 WORKDIR /data

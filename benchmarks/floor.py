@@ -14,11 +14,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from benchmarks.harness import one_thread, row
 from discreet import networks
@@ -48,6 +52,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield from _encoding(network, rows, seed)
         yield from _files(network, folder, rows, seed)
         yield from _noise(100_000 if quick else 1_000_000)
+        yield from _installed(runs)
 
 
 def _released(network: Model, records: int, seed: int) -> Release:
@@ -160,6 +165,47 @@ def _noise(cells: int) -> Iterator[Row]:
         setting = f"{cells:,} cells, {os.cpu_count()} cores"
         yield row(f"{kind} noise divided by OpenDP in one call, wall clock", setting, ours / theirs, target=1.0,
                   reference=1.0, reference_name="OpenDP")  # fmt: skip
+
+
+def _installed(runs: int) -> Iterator[Row]:
+    """What `pip install .` puts on the disk, here, and what it costs to import."""
+    largest = sorted(((_megabytes(name), name) for name in _needed("discreet")), reverse=True)
+    own, (most, name) = sum(size for size, _ in largest), largest[0]
+    setting = f"Python {sys.version_info[0]}.{sys.version_info[1]}"
+    yield row("megabytes of the core and all that it depends on", setting, own, target=450.0, reference=most,
+              reference_name=name)  # fmt: skip
+    floor = min(_python("pass") for _ in range(runs))
+    for code, target in (("import discreet", 0.1), ("import discreet; discreet.Curator, discreet.resolve", 1.0)):
+        own = min(_python(code) for _ in range(runs))
+        yield row(f"processor seconds, {code}", "a new process", own, target=target, runs=runs, reference=floor,
+                  reference_name="Python alone")  # fmt: skip
+
+
+def _needed(name: str) -> set[str]:
+    """A distribution and all that it depends on without extras, as far as it is installed."""
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        name = todo.pop()
+        with suppress(metadata.PackageNotFoundError):
+            if name in found:
+                continue
+            wanted = [Requirement(line) for line in metadata.requires(name) or ()]
+            found.add(name)
+            todo += [canonicalize_name(r.name) for r in wanted if r.marker is None or r.marker.evaluate({"extra": ""})]
+    return found
+
+
+def _megabytes(name: str) -> float:
+    files = metadata.files(name) or ()
+    return sum(path.stat().st_size for file in files if (path := Path(str(file.locate()))).is_file()) / 1e6
+
+
+def _python(code: str) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _processor(work: Callable[[], object]) -> float:

@@ -1,4 +1,4 @@
-"""How the documentation is built: `sphinx-build -W docs out/docs`."""
+"""How the documentation is built: `discreet docs --build site`."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""The environment of somebody who has run `pip install .`, or `./discreet demo`, and installed nothing else."""
+"""The environment of somebody who has run `./discreet demo`, or `pip install .`, and has installed nothing else."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
-def environment(extras: Iterable[str] = ()) -> dict[str, str]:
-    """Variables under which Python finds the core, these extras, and no other package."""
+DESKTOP = tuple(
+    re.search(r"^DESKTOP=(\S+)", (ROOT / "tools" / "environment.sh").read_text("utf-8"), re.MULTILINE)[1].split(",")
+)
+"""The extras that `./discreet` installs."""
+
+
+def environment(extras: Iterable[str] = (), *, core_alone: bool = False) -> dict[str, str]:
+    """Variables under which Python finds the core, these extras beside those of `./discreet`, and no other package."""
     paths = [str(ROOT / "tests" / "core_only"), str(ROOT / "src")]
     return {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "PYTHONPATH": os.pathsep.join(paths),
-        "ABSENT": " ".join(sorted(absent(frozenset(extras)))),
+        "ABSENT": " ".join(sorted(absent(frozenset(extras) | (frozenset() if core_alone else frozenset(DESKTOP))))),
         "MPLBACKEND": "Agg",
     }
 
@@ -37,6 +43,8 @@ def absent(extras: frozenset[str]) -> frozenset[str]:
     todo = [Requirement(line) for line in wanted]
     while todo:
         requirement = todo.pop()
+        if _normal(requirement.name) == "discreet":
+            todo += [Requirement(line) for e in requirement.extras for line in PROJECT["optional-dependencies"][e]]
         if _normal(requirement.name) in found:
             continue
         found.add(_normal(requirement.name))

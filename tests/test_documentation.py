@@ -45,27 +45,27 @@ def test_only_the_core_is_there() -> None:
         [sys.executable, "-c", code], env=core_environment.environment(), capture_output=True, text=True
     )
     assert done.stdout == "none\n", done.stderr
-    assert {"pandas", "polars", "pyspark", "pytest", "selenium"} <= core_environment.absent(frozenset())
+    assert {
+        "pandas",
+        "polars",
+        "pyspark",
+        "pytest",
+        "selenium",
+        "sklearn",
+        "duckdb",
+        "matplotlib",
+    } <= core_environment.absent(frozenset())
     assert "pyspark" not in core_environment.absent(frozenset({"spark"}))
 
 
 def test_it_builds_without_warnings(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-W",
-        "--keep-going",
-        "-q",
-        "-b",
-        "html",
-        str(DOCS),
-        str(tmp_path / "out"),
-    ]
+    command = [sys.executable, "-m", "discreet", "docs", "--build", str(tmp_path / "site")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert (tmp_path / "out" / "index.html").stat().st_size > 1000
+    assert (tmp_path / "site" / "index.html").stat().st_size > 1000
+    again = subprocess.run([*command[:-1], str(tmp_path)], capture_output=True, text=True)
+    assert again.returncode == 4 and "is no site of ours" in again.stderr
 
 
 def test_links_lead_somewhere() -> None:

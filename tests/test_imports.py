@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "frames":           (["narwhals", "pandas", "polars", "pyarrow", "pyspark", "duckdb"],
                                                                   ["tables", "encoding", "frames", "models",
                                                                    "estimators"], {}),
+    "web":              (["bottle", "wsgiref", "http.server"],    ["report.local", "report.explore", "cli.guide"], {}),
     "scikit-learn":     (["sklearn"],                             ["estimators", "evaluate"], {}),
     "unprotected":      (["evaluate"],                            ["evaluate", "cli.evaluate"], {}),
     "terminal":         (["typer", "rich", "click"],              ["cli"], {}),
@@ -84,6 +85,7 @@ MAY_WAIT = [
     "opendp",
     "dp_accounting",
     "matplotlib",
+    "narwhals",
     "networkx",
     "pandas",
     "polars",
@@ -93,6 +95,7 @@ MAY_WAIT = [
     "sklearn",
     "duckdb",
     "jinja2",
+    "yaml",
 ]
 MAY_WAIT_WITH_ANYTHING = ["cli", "__init__"]
 
@@ -359,6 +362,8 @@ PLANTED = [
     ("seeded noise", "privacy.mechanisms", "from numpy.random import default_rng"),
     ("noise of others", "privacy.mechanisms", "from scipy import stats"),
     ("seeded noise", "learn.fw", "import numpy\nx = numpy.random.rand()"),
+    ("web", "learn.fw", "import bottle"),
+    ("web", "cli.measure", "def run():\n    from http.server import HTTPServer"),
     ("scikit-learn", "models.base", "from sklearn.base import BaseEstimator"),
     ("unprotected", "report", "from .evaluate import evaluate"),
     ("unprotected", "cli.measure", "def run():\n    from ..evaluate import evaluate"),
@@ -452,7 +457,7 @@ def test_importing_the_package_is_quick_and_light():
 
 def test_lightness_can_fail():
     _, loaded = fresh("discreet.Curator; import opendp")
-    assert {"scipy", "opendp"} <= loaded  # so the test above would have seen it
+    assert "opendp" in loaded  # so the test above would have seen it
 
 
 def test_a_curator_has_its_noise_before_anything_is_charged():
@@ -468,7 +473,19 @@ assert main({words!r}) == 0
 print(*sorted(set(sys.modules) & set({slow!r})))
 """
 FOR_FITS = ["scipy.optimize", "scipy.sparse", "scipy.fft", "scipy.stats"]
-FOR_OTHERS = ["opendp", "sklearn", "matplotlib", "networkx", "duckdb", "pyarrow", "dp_accounting", "pandas", "polars"]
+FOR_OTHERS = [
+    "opendp",
+    "sklearn",
+    "matplotlib",
+    "networkx",
+    "duckdb",
+    "pyarrow",
+    "bottle",
+    "tomlkit",
+    "yaml",
+    "pandas",
+    "polars",
+]
 SCHEMA = '[columns.smoke]\nlevels = ["yes", "no"]\n[columns.lung]\nlevels = ["yes", "no"]\n'
 
 
@@ -483,10 +500,10 @@ def loaded_by(words, slow):
     [
         (["query", "asia", "P(lung | smoke=yes)"], [*FOR_OTHERS, *FOR_FITS]),
         (["map", "asia", "lung"], [*FOR_OTHERS, *FOR_FITS]),
-        (["plan", "--schema", "schema.toml", "--epsilon", "1"], [*FOR_OTHERS, *FOR_FITS]),
-        (["show", "model.zip"], FOR_OTHERS),
-        (["verify", "model.zip"], FOR_OTHERS),
-        (["query", "model.zip", "P(smoke)"], FOR_OTHERS),
+        (["plan", "--schema", "schema.toml", "--epsilon", "1"], [*FOR_OTHERS, "scipy", "narwhals"]),
+        (["show", "model.zip"], [*FOR_OTHERS, "narwhals"]),
+        (["verify", "model.zip"], [*FOR_OTHERS, "narwhals"]),
+        (["query", "model.zip", "P(smoke)"], [*FOR_OTHERS, "narwhals"]),
     ],
     ids=lambda x: " ".join(x[:2]),
 )

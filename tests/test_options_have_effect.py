@@ -32,6 +32,7 @@ OTHER: dict[Any, Any] = {
     "largest": 4,
     "too_large": "coarsen",
     "fit_steps": 1,
+    "fitted": False,
     "step_back": False,
     "least_records": 3.0,
     "rate": 0.5,
@@ -43,6 +44,8 @@ OTHER: dict[Any, Any] = {
     "inference": "loopy",
     "iterations": 1,
     "solver": "nlbp",
+    "stopping": "converged",
+    "likelihood": "noise",
     "damping": 0.5,
     "tolerance": 100.0,
     "penalty": 0.5,
@@ -66,15 +69,28 @@ OTHER: dict[Any, Any] = {
     "triples": False,
     "workload": [{"columns": ["a", "b"], "weight": 3}],
     "target": "c",
+    ("field", "noise_aware", "approximate_size"): 1,
+    "classes": 3,
+    "together": 2,
+    "missing": "random",
+    "tied": False,
+    "bound": "scale",
+    "rounds": 7,
+    "clip": 0.5,
+    "learning_rate": 0.5,
     ("structure", "stable_mode", "blocks"): 9,
     ("structure", "stable_mode", "steps"): 1,
 }
 # Where the default of one option leaves nothing to another, or an option must be given.
 BESIDE: dict[Any, dict[str, Any]] = {
+    "hidden": {"iterations": 2},
+    "descent": {"approximate_size": 3000, "rounds": 5, "rate": 0.2},
     "optimal too_large": {"largest": 4},
     "optimal step_back": {"approximate_size": 1},
+    "noise_aware step_back": {"approximate_size": 1},
     "uniform too_large": {"largest": 4},
     "two_stage too_large": {"largest": 4},
+    "collective likelihood": {"noise": "laplace"},  # Gaussian noise is normal by its own law
     "maximal_monomials": {"order": 2, "min_weight": 0.2},
     "stable_mode": {"min_weight": 0.2, "width": 1.0},
 }
@@ -101,7 +117,7 @@ class Seen:
         self.refusal, self.asked, self.released, self.learner = "", "", None, None
         domain, rows = table(columns)
         self.domain = domain
-        budget = ApproxDP(8, 1e-6) if method.family == STRUCTURE and method.name.startswith("stable") else ZCDP(2)
+        budget = ApproxDP(8, 1e-6) if method.name.startswith(("stable", "descent")) else ZCDP(2)
         given = {"graph": GRAPH} if method.needs == "graph" else {"cliques": CYCLE} if method.needs else {}
         try:
             self.learner = Spec(method.family, method.name, given | options).learner()

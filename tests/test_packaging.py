@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
+import types
 import zipfile
 from pathlib import Path
 
@@ -94,11 +96,26 @@ def test_the_hooks_call_tools_that_the_test_environment_has():
 def test_the_dockerfile_copies_what_a_build_needs():
     text = (ROOT / "Dockerfile").read_text("utf-8")
     copied = {word for line in text.splitlines() if line.startswith("COPY") for word in line.split()[1:-1]}
-    needed = {"pyproject.toml", PROJECT["project"]["readme"], *PROJECT["project"]["license-files"], "src", "docs"}
+    hook = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["path"]
+    needed = {"pyproject.toml", "README.md", hook, *PROJECT["project"]["license-files"], "src", "docs"}
     assert copied == needed and all((ROOT / name).exists() for name in copied)
     ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
     assert not copied & set(ignored)
     assert 'ENTRYPOINT ["discreet"]' in text
+
+
+def test_the_readme_of_the_package_has_no_links_into_the_repository(monkeypatch):
+    interface = types.SimpleNamespace(MetadataHookInterface=object)
+    for name in ("hatchling", "hatchling.metadata", "hatchling.metadata.plugin"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "hatchling.metadata.plugin.interface", interface)
+    shown = runpy.run_path(str(ROOT / "tools" / "readme.py"))["readme_text"]((ROOT / "README.md").read_text("utf-8"))
+    assert all(link.startswith("https://") for link in re.findall(r"\]\(([^)]+)\)", shown))
+    assert (
+        "`discreet docs tutorial`, fifteen minutes" in shown and "Bayesian networks (`discreet docs directed`)" in shown
+    )
+    pages = {p.stem for p in (ROOT / "docs").rglob("*.md")}
+    assert set(re.findall(r"`discreet docs (\w+)`", shown)) <= pages
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 # Sets up the project's own environment in .venv, once. Sourced by ./discreet and ./test.
-#   ensure_environment "" | test | bench …   installs the package in place, with that extra
+#   ensure_environment "" | test | bench …   installs the package in place, with what users get from `./discreet`, and that extra
 # A stamp holds the pyproject.toml that was installed; it is written last, so an interrupted set-up starts again.
+
+DESKTOP=files,plot,sklearn  # extras that every checkout has; Spark is large, and few need it
 
 find_python() {
   for candidate in ${DISCREET_PYTHON:-} python3 python3.13 python3.12 python3.11 python; do
@@ -19,26 +21,55 @@ ensure_environment() {
   stamp=$root/.venv/installed-${extra:-core}.toml
   cmp -s "$root/pyproject.toml" "$stamp" && return 0
   python=$(find_python) || return 1
-  echo "Setting up the environment in $root/.venv (once, about a minute) …" >&2
   # One set-up at a time: mkdir is atomic everywhere; a lock older than 20 minutes was left by a crash.
   lock=$root/.venv.lock
   while ! mkdir "$lock" 2>/dev/null; do
     find "$lock" -maxdepth 0 -mmin +20 -exec rmdir {} \; 2>/dev/null
     sleep 1
   done
-  trap 'rmdir "$lock" 2>/dev/null' EXIT
+  trap 'stop_saying; rmdir "$lock" 2>/dev/null' EXIT
   trap 'exit 130' INT TERM
+  say_progress
   install_into_environment "$python" "$extra" || {
+    stop_saying
     echo "Setting up failed; the lines above say why. Run the command again when it is mended." >&2
     return 1
   }
+  stop_saying
   cp "$root/pyproject.toml" "$stamp"
   rmdir "$lock"
   trap - EXIT INT TERM
 }
 
+# What is there so far, on one line that is written again every second; in a log, one line at the beginning.
+say_progress() {
+  what="Setting up the environment in $root/.venv (once, about a minute)"
+  if [ ! -t 2 ]; then
+    echo "$what …" >&2
+    return
+  fi
+  (
+    trap 'exit 0' TERM
+    begun=$(date +%s)
+    while :; do
+      megabytes=$(du -sm "$root/.venv" 2>/dev/null | cut -f 1)
+      printf '\r\033[K%s: %s MB in %s s …' "$what" "${megabytes:-0}" "$(($(date +%s) - begun))" >&2
+      sleep 1
+    done
+  ) &
+  saying=$!
+}
+
+stop_saying() {
+  [ -n "${saying:-}" ] || return 0
+  kill "$saying" 2>/dev/null
+  wait "$saying" 2>/dev/null
+  saying=
+  printf '\r\033[K' >&2
+}
+
 install_into_environment() {
-  target="$root${2:+[$2]}"
+  target="$root[$DESKTOP${2:+,$2}]"
   if command -v uv >/dev/null 2>&1; then
     [ -x "$root/.venv/bin/python" ] || uv venv --quiet --python "$1" "$root/.venv" || return 1
     uv pip install --quiet --python "$root/.venv/bin/python" --editable "$target"

@@ -9,16 +9,22 @@ import sys
 import tomllib
 from pathlib import Path
 
-TEST_TOOLS = ("pytest", "pytest-xdist", "hypothesis", "pyyaml")
+TEST_TOOLS = ("pytest", "pytest-xdist", "hypothesis", "dp-accounting")
 FRAMES = ("pandas", "polars")
+EXTRAS = ("files", "plot", "sklearn")
 
 
 def lowest(project: dict[str, object]) -> list[str]:
     """The requirements of a run with the lowest versions."""
     needed: list[str] = project["dependencies"]  # type: ignore[assignment]
-    for_tests: list[str] = project["optional-dependencies"]["test"]  # type: ignore[index]
+    extras: dict[str, list[str]] = project["optional-dependencies"]  # type: ignore[assignment]
+    for_tests = extras["test"]
     names = [(line, line.split(">=")[0]) for line in for_tests]
-    pinned = [*needed, *(line for line, name in names if name in FRAMES)]
+    pinned = [
+        *needed,
+        *(line for name in EXTRAS for line in extras[name]),
+        *(line for line, name in names if name in FRAMES),
+    ]
     return [*(line.replace(">=", "==") for line in pinned), *(line for line, name in names if name in TEST_TOOLS)]
 
 

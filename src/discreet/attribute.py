@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,6 +30,7 @@ PEEKABLE = (
     "edges",
     "missing",
     "heaps",
+    "spread",
     "dates",
     "decimals",
     "step",
@@ -36,7 +38,7 @@ PEEKABLE = (
     "strip",
     "ignore_case",
 )
-FINDABLE = ("levels", "edges", "range", "heaps")
+FINDABLE = ("levels", "edges", "range", "heaps", "spread")
 MOST_DECIMALS = 12
 
 
@@ -83,7 +85,11 @@ class Attribute:
     strip, ignore_case:
         Whether spaces around a text, and its case, make no difference.
     found:
-        Which of ``levels``, ``edges``, ``range``, ``heaps`` were found privately, and paid for.
+        Which of ``levels``, ``edges``, ``range``, ``heaps``, ``spread`` were found privately, and paid for.
+    spread:
+        For a numeric attribute: where the numbers lie within its bins, as far as that is known: pairs of a number
+        inside a bin and the part of that bin's records that lies below it. Elsewhere a model assumes that they go on
+        across neighbouring bins.
     sought:
         What is to be found privately before anything is learned. Until then numbers are counted on a fine public grid,
         and levels that are not listed count as ``other``.
@@ -106,11 +112,12 @@ class Attribute:
     found: frozenset[str] = frozenset()
     sought: Sought | None = None
     step: float | None = None
+    spread: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise SchemaError(f"an attribute needs a name that is a non-empty string, got {self.name!r}")
-        for key in ("levels", "edges", "peeked", "heaps", "missing_values", "found"):
+        for key in ("levels", "edges", "peeked", "heaps", "missing_values", "found", "spread"):
             if isinstance(getattr(self, key), str):
                 raise SchemaError(f"column {self.name!r}: {key} must be a list, got {getattr(self, key)!r}")
         for key in ("missing", "other"):
@@ -172,7 +179,7 @@ class Attribute:
         self._check_not_numeric("dates")
 
     def _check_not_numeric(self, kind: str) -> None:
-        for key, value in (("heaps", self.heaps), ("integer = true", self.integer)):
+        for key, value in (("heaps", self.heaps), ("integer = true", self.integer), ("spread", self.spread)):
             if value:
                 raise SchemaError(f"column {self.name!r}: {key} belongs to a column with edges, not with {kind}")
         for key in ("decimals", "step"):
@@ -199,6 +206,24 @@ class Attribute:
         object.__setattr__(self, "heaps", tuple(sorted(float(h) + 0.0 for h in self.heaps)))
         if self.integer and self.sought is None and any(not e.is_integer() for e in (*self.edges, *self.heaps)):
             raise SchemaError(f"column {self.name!r} holds whole numbers, so its edges and heaps must be whole too")
+        self._check_spread()
+
+    def _check_spread(self) -> None:
+        if self.spread and self.sought is not None:
+            raise SchemaError(f"column {self.name!r}: spread belongs to edges that are known, not to bins to be found")
+        pairs = [tuple(map(plain, pair)) if isinstance(pair, list | tuple) else () for pair in self.spread]
+        said = f"column {self.name!r}: spread holds pairs such as [40, 0.25]: a number in a bin, the part of it below"
+        if any(len(p) != 2 or not all(type(x) in (int, float) and abs(x) < math.inf for x in p) for p in pairs):
+            raise SchemaError(said)
+        before = (-math.inf, -1, 0.0)
+        for x, share in pairs:
+            home = bisect_right(self.edges, x) - 1
+            if not 0 <= home < self.bins or x == self.edges[home] or not 0 <= share <= 1:
+                raise SchemaError(f"{said}; got {[x, share]}")
+            if x <= before[0] or (home == before[1] and share < before[2]):
+                raise SchemaError(f"{said}; numbers and, within a bin, parts must increase; got {[x, share]}")
+            before = (x, home, share)
+        object.__setattr__(self, "spread", tuple((float(x) + 0.0, float(share) + 0.0) for x, share in pairs))
 
     def _check_step(self) -> None:
         """One form for one thing: a step of 1 is ``integer``, one of 0.01 two decimals."""
@@ -380,6 +405,8 @@ class Attribute:
             out = self.sought.to_dict() | ({"always": list(self.levels)} if self.levels else {})
         if heaps:
             out["heaps"] = [tidy(h) for h in heaps]
+        if self.spread:
+            out["spread"] = [[tidy(x), tidy(share)] for x, share in self.spread]
         for key in ("missing", "other"):
             if getattr(self, key) is not None:
                 out[key] = getattr(self, key)
@@ -444,6 +471,7 @@ _KINDS: dict[str, type] = {
     "strip": bool,
     "ignore_case": bool,
     "found": list,
+    "spread": list,
 }
 _KIND_WORDS = {
     list: "a list",

@@ -62,13 +62,14 @@ class Condition:
 @dataclass(frozen=True)
 class NumberLine:
     """Where the numbers of a column lie: ``edges`` of the bins (codes 0, 1, …), ``points`` (codes that are one number
-    each), how many decimals they have (None: any number of them), and the step that all are multiples of (None: one of
-    the last decimal)."""
+    each), how many decimals they have (None: any number of them), the step that all are multiples of (None: one of
+    the last decimal), and what is known of where in a bin they lie: numbers, and the part of their bin below each."""
 
     edges: tuple[float, ...]
     points: Mapping[int, float]
     decimals: int | None
     step: float | None = None
+    spread: tuple[tuple[float, float], ...] = ()
 
     @property
     def scale(self) -> float | None:
@@ -98,7 +99,7 @@ def number_line(attribute: Attribute) -> NumberLine | None:
     """The numbers of a column, or its dates as days since 1970; None for one of categories."""
     if attribute.is_numeric:
         heaps = {attribute.bins + i: x for i, x in enumerate(attribute.heaps)}
-        return NumberLine(attribute.edges, heaps, attribute.precision, attribute.step)
+        return NumberLine(attribute.edges, heaps, attribute.precision, attribute.step, attribute.spread)
     dates = attribute.dates
     if dates is not None and dates.first is not None and dates.last is not None:
         first, last = (day.toordinal() - _EPOCH for day in (dates.first, dates.last))

@@ -107,7 +107,8 @@ class Domain:
         try:
             return self._index[name]
         except (KeyError, TypeError):
-            raise InputError(f"no column {name!r} in the domain{did_you_mean(str(name), self._index)}") from None
+            shown = repr(name)[:200]
+            raise InputError(f"no column {shown} in the domain{did_you_mean(str(name), self._index)}") from None
 
     def size(self, names: Iterable[str] | str | None = None) -> int:
         """Number of cells of the table over ``names`` (all columns by default); exact, however large."""

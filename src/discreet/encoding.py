@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import narwhals as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from .dates import NOT_A_TIME
@@ -86,7 +85,7 @@ def encode_column(values: Any, attribute: Attribute) -> Codes:
         texts = [unlisted_text(v, attribute) for v in as_list(values)]
         numbers = {text: attribute.number(text) for text in set(texts)}
         return np.fromiter((numbers[text] for text in texts), np.uint64, len(texts))
-    codes = _encode_series(values, attribute) if isinstance(values, nw.Series) else _encode_array(values, attribute)
+    codes = _encode_series(values, attribute) if _is_series(values) else _encode_array(values, attribute)
     return codes.astype(code_type(attribute.size), copy=False)
 
 
@@ -157,9 +156,15 @@ def period_codes(moments: NDArray[np.int64], attribute: Attribute) -> NDArray[np
     return codes
 
 
+def _is_series(values: Any) -> bool:
+    """A column of a frame. Commands that read none start without narwhals, and then nothing can be one."""
+    narwhals = sys.modules.get("narwhals")
+    return narwhals is not None and isinstance(values, narwhals.Series)
+
+
 def as_column(values: Any) -> Any:
     """A series or array as it is; anything else as a list, without NumPy's ideas about mixed types."""
-    if isinstance(values, nw.Series | np.ndarray):
+    if isinstance(values, np.ndarray) or _is_series(values):
         return values
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
 
@@ -173,6 +178,9 @@ def columns_of(rows: Any, wanted: Sequence[str]) -> dict[str, Any]:
     elif isinstance(rows, Mapping):
         known, source = list(rows), rows
     else:
+        import narwhals as nw
+        from narwhals.exceptions import DuplicateError
+
         try:
             source = nw.from_native(rows)
             known = source.collect_schema().names() if isinstance(source, nw.LazyFrame) else source.columns
@@ -208,7 +216,7 @@ def as_list(values: Any) -> list[Any]:
 
 
 def _items(values: Any) -> list[Any]:
-    if isinstance(values, nw.Series):
+    if _is_series(values):
         with _quietly():
             return list(values.to_list())
         # a value that Python cannot hold (year 29349) must not decide what becomes of the others
@@ -249,6 +257,8 @@ def _encode_series(series: Any, attribute: Attribute) -> NDArray[np.int64]:
     # read (a null among whole-number categories, True beside 1). So all but plain numbers are looked up by ourselves.
     if (series.dtype.is_integer() or series.dtype.is_float()) and not series.is_null().any():
         return _encode_array(series.to_numpy(), attribute)
+    import narwhals as nw
+
     if attribute.dates is not None and isinstance(series.dtype, nw.Date | nw.Datetime):
         codes = _encode_clock(series, attribute)
         if codes is not None:

@@ -80,5 +80,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {close[0]!r}?"
     if 0 < len(known) <= 12:
-        return "; known: " + ", ".join(repr(k) for k in known)
+        return "; known: " + ", ".join(repr(k[:200]) for k in known)
     return ""

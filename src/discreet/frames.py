@@ -11,8 +11,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
-
 from .domain import level_text
 from .errors import FileFormatError, InputError, did_you_mean
 
@@ -23,6 +21,8 @@ BACKENDS = ("pandas", "polars", "pyarrow")
 def frame_of(columns: Mapping[str, Sequence[Any]], backend: str | None = None) -> Any:
     """A frame of ``"pandas"``, ``"polars"`` or ``"pyarrow"`` with these columns; the first that is installed by
     default."""
+    import narwhals as nw  # commands that have no frame start without it
+
     return nw.from_dict(dict(columns), backend=library(backend)).to_native()
 
 
@@ -51,20 +51,37 @@ def _installed(name: str) -> Any:
 
 
 def public_rows(path: Path) -> Any:
-    """An Arrow table of all rows of a CSV or Parquet file that holds nothing private; of CSV, texts."""
+    """An Arrow table of all rows of a CSV or Parquet file that holds nothing private; of CSV, texts.
+
+    What stands in the file is not repeated should it not be readable: a wrong one may have been named.
+    """
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet
 
+    if not path.is_file():
+        raise FileFormatError(f"there is no file {path}; name a CSV or Parquet file of public rows")
+    is_parquet = path.suffix.lower() == ".parquet"
     try:
-        if path.suffix.lower() == ".parquet":
-            return pyarrow.parquet.read_table(path)
+        if is_parquet:
+            rows = pyarrow.parquet.ParquetFile(path)
+            _check_names(path, rows.schema_arrow.names)
+            return rows.read()
         names = pyarrow.csv.open_csv(path).schema.names
+        _check_names(path, names)
         types = dict.fromkeys(names, pa.string())
         texts = pyarrow.csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
         return pyarrow.csv.read_csv(path, convert_options=texts)
-    except (pa.ArrowInvalid, FileNotFoundError) as error:
-        raise FileFormatError(f"the rows of {path} cannot be read: {str(error).splitlines()[0]}") from None
+    except FileFormatError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        form = "a sound Parquet file" if is_parquet else "CSV in UTF-8 with as many fields in every row as in the first"
+        raise FileFormatError(f"the rows of {path} cannot be read ({type(error).__name__}): is it {form}?") from None
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        raise FileFormatError(f"{path} has two columns of one name; give each a name of its own")
 
 
 def csv_text(value: object) -> str:

@@ -184,7 +184,7 @@ def _column(term: Term, domain: Domain, text: str, seen: dict[str, tuple[str, bo
     word = term.name
     name = _lookup(word.value, domain.names)
     if name is None:
-        reason = f"no column {word.value!r} in the domain{_hint(word.value, domain.names)}"
+        reason = f"no column {word.value[:80]!r} in the domain{_hint(word.value, domain.names)}"
         raise LanguageError(reason, text, word.start, word.end)
     before, restricted = seen.get(name, (role, True))
     # Several conditions are all to hold; and what is asked about may be given in part: E(age | age >= 40).
@@ -202,7 +202,7 @@ def _code(word: Word, attribute: Attribute, text: str) -> int:
     try:
         return attribute.code(word.value if label is None else label)
     except InputError:
-        reason = f"column {attribute.name!r} has no level {word.value!r}"
+        reason = f"column {attribute.name!r} has no level {word.value[:80]!r}"
         if attribute.is_numeric:
             bins = attribute.labels[: attribute.bins]
             reason += f"; give a number from {bins[0][1:].split(',')[0]} to {bins[-1][:-1].split(', ')[1]}"

@@ -421,13 +421,13 @@ class Measurements(tuple[Measurement, ...]):
             domain = Domain.from_dict(header["domain"])
             items = [
                 Measurement(
-                    entry["label"],
+                    _text(entry["label"]),
                     arrays[f"counts{i:05d}"],
                     Noise(entry["noise"], float(entry["scale"])),
                     domain.project(entry["columns"]),
-                    clique=None if entry["clique"] is None else tuple(entry["clique"]),
+                    clique=None if entry["clique"] is None else tuple(map(_text, entry["clique"])),
                     grid=Fraction(entry["grid"]),
-                    origin=entry["origin"],
+                    origin=_text(entry["origin"]),
                     cost=dict(entry["cost"]),
                     proportions=entry.get("proportions", False) is True,
                     about=dict(entry.get("about", {})),
@@ -443,3 +443,9 @@ class Measurements(tuple[Measurement, ...]):
 
     def __repr__(self) -> str:
         return "Measurements(\n" + "".join(f"  {m!r},\n" for m in self) + ")"
+
+
+def _text(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise TypeError(f"a label, a column and an origin are texts, not a {type(value).__name__}")
+    return value

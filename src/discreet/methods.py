@@ -11,9 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import InputError, did_you_mean
+from .learn.chains.noise_aware import NoiseAwareChain
 from .learn.fields.adaptive import AdaptiveField
 from .learn.fields.noise_aware import NoiseAwareField
 from .learn.fields.pairwise import PairwiseField
+from .learn.hidden.field import HiddenField
+from .learn.hidden.network import HiddenNetwork
 from .learn.learner import Learner
 from .learn.networks.found import FoundNetwork
 from .learn.networks.optimal import OptimalNetwork
@@ -26,9 +29,11 @@ from .learn.structure.selected_edges import SelectedEdges
 from .learn.structure.stable_edges import StableEdges
 from .learn.structure.stable_mode import StableMode
 from .learn.structure.thresholded import ThresholdedParameters, ThresholdedRegressions
+from .papers.chains import CollectiveChain, DescentChain, NaiveChain
 from .papers.collective import CollectiveField
 from .papers.maximal_monomials import MaximalMonomials
 from .papers.naive import NaiveField
+from .papers.psgd import PrivateDescent
 from .papers.two_stage import TwoStageNetwork
 from .papers.uniform import UniformNetwork
 
@@ -37,6 +42,7 @@ FAMILIES = {
     "network": "a Bayesian network",
     "field": "a Markov random field",
     "spin": "a Markov random field of columns with two levels",
+    "chain": "a Markov chain through columns that are times",
     STRUCTURE: "a graph alone: which columns interact; see `discreet structure`",
 }
 GIVEN = ("graph", "cliques")  # the structure, which is no option among others
@@ -92,15 +98,22 @@ METHODS = [
     Method("network", "searched", SearchedNetwork, "a graph found privately, then its tables"),
     Method("network", "uniform", UniformNetwork, "equal shares for all columns, as published"),
     Method("network", "two_stage", TwoStageNetwork, "shares from a first private stage, as published"),
+    Method("network", "hidden", HiddenNetwork, "a hidden class, given which the columns are independent"),
     Method("field", "noise_aware", NoiseAwareField, "likelihood whose ridge knows the noise"),
     Method("field", "adaptive", AdaptiveField, "tables found in rounds, each asking what the model so far misses"),
     Method("field", "pairwise", PairwiseField, "noisy two-way tables of all pairs, then likelihood"),
     Method("field", "pairwise_regressions", PairwiseRegressions, "a private sparse regression for each pair of levels"),
     Method("field", "collective", CollectiveField, "EM for collective graphical models, as published"),
     Method("field", "naive", NaiveField, "maximum likelihood as if there were no noise"),
+    Method("field", "descent", PrivateDescent, "private stochastic gradient descent"),
+    Method("field", "hidden", HiddenField, "a hidden class, or values missing at random, behind the tables"),
     Method("spin", "moments", SpinField, "noisy means and correlations, then likelihood"),
     Method("spin", "frank_wolfe", SpinRegressions, "a private sparse regression for each column"),
     Method("spin", "maximal_monomials", MaximalMonomials, "the largest interactions, as published", _NO_FIELD),
+    Method("chain", "noise_aware", NoiseAwareChain, "starts and moves, and a ridge as large as their noise"),
+    Method("chain", "collective", CollectiveChain, "EM for collective graphical models, as published"),
+    Method("chain", "naive", NaiveChain, "maximum likelihood as if there were no noise"),
+    Method("chain", "descent", DescentChain, "private stochastic gradient descent"),
     Method(STRUCTURE, "auto", StructureLearner, "what suits the budget: stable edges, selected edges, or thresholded"),
     Method(STRUCTURE, "stable_edges", StableEdges, "all edges at once, if no few records could change any"),
     Method(STRUCTURE, "selected_edges", SelectedEdges, "pairs selected, measured, and kept if they stand out"),

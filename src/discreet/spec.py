@@ -96,7 +96,9 @@ class Spec:
         if share and family == STRUCTURE:
             raise InputError("a certificate of fit is about a model, and the family 'structure' finds a graph alone")
         object.__setattr__(self, "certify", share)
-        self.learner()  # refuses wrong values in its own words
+        why = self.learner().uncertifiable()  # which refuses wrong values in its own words
+        if share and why:
+            raise InputError(f"a certificate of fit cannot be had for {family}, {method} as it is asked: {why}")
 
     @property
     def entry(self) -> Method:
@@ -133,7 +135,7 @@ class Spec:
 
     def _certified(self, whole: Whole, public: Sequence[Measurement]) -> Procedure:
         """The learner's procedure with what the certificate leaves of the budget, and the certificate: of the sets of
-        columns that a workload names, or else of all pairs."""
+        columns that a workload names, with its weights, or else of all pairs."""
         stated = {"unit": whole.unit.to_dict(), "public_size": whole.public_size}
 
         def estimate(released: Measurements) -> Model:
@@ -144,8 +146,8 @@ class Spec:
         learner = self.learner()
         assert self.certify is not None
         rest, own = divided(learner.within(whole.domain, whole.budget), self.certify)
-        named = tuple(learner.wanted(whole.domain)) if isinstance(self.options.get("workload"), list) else ()
-        certifying = Certifying(own, estimate, named)
+        named = self.options.get("workload")
+        certifying = Certifying(own, estimate, None if isinstance(named, str) else named)
         return with_certificate(learner.prepare(replace(whole, budget=rest)), whole, certifying)
 
     def for_a_model(self) -> Spec:

@@ -80,6 +80,25 @@ def test_other_budgets_units_and_a_workload(model, discreet, budget):
     assert Release.load("persons.zip").certificate.paid["unit"]["column"] == "patient"
 
 
+@pytest.mark.parametrize("budget", [["--epsilon", "1"], ["--epsilon", "1", "--delta", "1e-6"]])
+def test_weights_of_a_workload_file(model, discreet, budget):
+    (model.parent / "workload.toml").write_text(
+        'workload = [["smoke", "age"], {columns = ["age", "city"], weight = 2.5}]\n'
+    )
+    found = discreet("certify", "model.zip", "data.csv", *budget, "--workload", "workload.toml", "-o", "weighted.zip")
+    assert found.code == 0 and "each with its weight" in found.out, found.text
+    assert Release.load("weighted.zip").certificate.weights == (2, 5)
+    checked = discreet("verify", "weighted.zip")
+    assert checked.code == 0, checked.text
+    assert_discreet(found.text)
+    if "--delta" not in budget:  # the noise of a sum is for its weights: said to be larger, they would have cost more
+        header, arrays = read_archive("weighted.zip")
+        header["card"]["certificate"]["weights"] = [4, 10]
+        write_archive("forged.zip", header, arrays)
+        found = discreet("verify", "forged.zip")
+        assert found.code == 6 and "moves it by more than its step says" in found.out, found.text
+
+
 def test_the_plan_alone_spends_nothing(model, discreet):
     found = discreet(*CERTIFY, "--ledger", "ledger.db", "--plan", "--json")
     assert json.loads(found.out)["plan"]["steps"][0]["name"] == "certificate: distances of 3 pairs from the model"

@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from discreet.cli import app as cli_app
+from discreet.cli.guide import Guide
 from discreet.report.explore import Explorer
 
 
@@ -29,6 +30,7 @@ FIT = ["data.csv", "--schema", "schema.toml", "--epsilon", "1"]
 TABLE = ["--table", "smoke", "--epsilon", "1"]
 # In order: some need what an earlier one has made.
 EXAMPLES = {
+    ("start",): ["data.csv", "--no-open"],
     ("schema", "draft"): ["data.csv", "-o", "draft.toml"],
     ("schema", "import"): ["metadata.json", "-o", "imported.toml"],
     ("schema", "check"): ["data.csv", "schema.toml"],
@@ -117,6 +119,7 @@ def test_json_is_one_document_on_stdout(desk, discreet, monkeypatch):
         serve(self)
 
     monkeypatch.setattr(Explorer, "serve", for_a_moment)
+    monkeypatch.setattr(Guide, "serve", lambda guide: guide.page._server.server_close())
     for words, arguments in EXAMPLES.items():
         option = ["--json", "-"] if words == ("bench",) else ["--json"]  # it also writes to a file
         result = discreet(*words, *arguments, *option)

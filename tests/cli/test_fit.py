@@ -15,6 +15,7 @@ from discreet.files import open_model
 from discreet.io.archive import read_archive, write_archive
 from discreet.methods import METHODS, STRUCTURE
 from discreet.models import BayesianNetwork, MarkovRandomField
+from discreet.privacy.budget import ApproxDP
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release
 from discreet.report.card import FIELDS
@@ -67,6 +68,18 @@ def test_the_plan_reads_no_row_and_spends_nothing(desk, discreet):
     assert "n ≈ 1000" in sized.out
 
 
+TIMES = [
+    "--unit-column",
+    "patient",
+    "--max-rows",
+    "2",
+    "--time-column",
+    "age",
+    "--window",
+    "3",
+    "--state-column",
+    "smoke",
+]
 FITS = {
     "network by its graph": ["--graph", "smoke -> city"],
     "network, uniform": ["--graph", "smoke -> city", "--method", "uniform"],
@@ -85,6 +98,11 @@ FITS = {
     "field, replace-one": ["--relation", "replace-one"],
     "field, person": ["--unit-column", "patient", "--max-rows", "2"],
     "field, memory engine": ["--engine", "memory"],
+    "field, chain through windows": [*TIMES, "--family", "chain"],
+    "field, chain of weights 1/K": [*TIMES, "--family", "chain", "--option", "bound=scale", "--option", "order=2"],
+    "field, chain by the clock": [*TIMES, "--family", "chain", "--segment", "50", "--null-state", "no"],
+    "field, chain of other columns": ["--family", "chain", "--option", "tied=false"],
+    "field of windows": [*TIMES, "--cliques", "t1,t3"],
 }
 
 
@@ -101,6 +119,36 @@ def test_every_way_to_fit(name, desk, discreet):
     for command in (["verify", "model.zip"], ["show", "model.zip", "--card", "card.yaml"], ["report", "model.zip"]):
         done = discreet(*command)
         assert done.code == 0, done.err
+
+
+def test_windows_need_to_be_told_all_that_makes_them(desk, discreet):
+    wrong = [
+        (["--window", "3"], "--time-column"),
+        (["--time-column", "age", "--window", "3"], "--unit-column"),
+        ([*TIMES[:6]], "--window"),
+        ([*TIMES[:8]], "--state-column"),
+        ([*TIMES, "--engine", "duckdb"], "in memory"),
+        ([*TIMES, "--segment", "hour"], "nobody was seen"),
+        ([*TIMES, "--null-state", "perhaps"], "perhaps"),
+        ([*TIMES[:4], "--time-column", "wen", *TIMES[6:]], "time column"),
+    ]
+    for words, said in wrong:
+        result = discreet(*FIT, "--epsilon", "1", "--ledger", "ledger.db", "--family", "chain", *words)
+        assert result.code and said in result.err, (words, result.err)
+        assert_discreet(result.text)
+    with Ledger.open(desk / "ledger.db") as ledger:
+        assert ledger.spent is None
+
+
+def test_a_run_file_says_how_windows_are_made(desk, discreet):
+    (desk / "run.toml").write_text(
+        'data = "data.csv"\nschema = "schema.toml"\nepsilon = 1\nfamily = "chain"\nunit_column = "patient"\n'
+        'max_rows = 2\ntime_column = "age"\nwindow = 2\nsegment = 50\nnull_state = "no"\nstate_column = "smoke"\n'
+    )
+    result = discreet("fit", "--run", "run.toml")
+    assert result.code == 0, result.err
+    release = Release.load(desk / "model.zip")
+    assert release.model.domain.names == ("t1", "t2") and release.run["segment"] == 50
 
 
 @pytest.mark.chance
@@ -498,8 +546,13 @@ def test_the_plan_that_is_shown_is_what_runs(method, public, desk, discreet):
     given = {"graph": ["--graph", "smoke -> city"], "cliques": ["--cliques", "smoke,city"]}.get(method.needs, [])
     words = ["data.csv", "--schema", "two.toml", "--epsilon", "1", "--family", method.family, "--method", method.name]
     words += [*given, *(["--public-size", "5"] if public else [])]
-    demanded = {"order": 2, "min_weight": 0.2}
+    demanded = {"order": 2, "min_weight": 0.2, "approximate_size": 5}
     words += [word for name in method.demands for word in ("--option", f"{name}={demanded[name]}")]
+    words += ["--option", "tied=false"] if method.family == "chain" else []
+    if method.name == "descent":  # (ε, δ) alone, and a ledger that takes it
+        words += ["--delta", "1e-6"]
+        (desk / "ledger.db").unlink()
+        Ledger.create(desk / "ledger.db", ApproxDP(3, "1e-5")).close()
     planned = json.loads(discreet("plan", *words, "--json").out)["plan"]
     done = discreet("fit", *words, "--json", "--ledger", "ledger.db")
     assert done.code == 0, done.err

@@ -51,4 +51,4 @@ def test_pip_warns_nobody_but_shows_errors(tmp_path):
     script = f". {ROOT}/tools/environment.sh; root={tmp_path}; PATH=; install_into_environment python bench"
     done = subprocess.run(["/bin/sh", "-c", script], capture_output=True, text=True, timeout=60)
     (line,) = [line for line in done.stdout.splitlines() if "install" in line]
-    assert line.split().count("--quiet") == 2 and line.endswith(f"--editable {tmp_path}[bench]")
+    assert line.split().count("--quiet") == 2 and line.endswith(f"--editable {tmp_path}[files,plot,sklearn,bench]")

@@ -1,6 +1,6 @@
 """Private Frank–Wolfe: gradients and sensitivities by brute force, exact divergences of tiny transcripts, audits."""
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.queries import gradients
 from discreet.privacy.queries.gradients import UNITS as PER_UNIT
 from discreet.privacy.queries.gradients import SpinGradients, SteepestVertex
+from discreet.privacy.query import Marginals
 from discreet.privacy.requests import answered
 from discreet.privacy.unit import PrivacyUnit
 
@@ -28,6 +29,10 @@ def domain_of(p):
 
 def singles(domain):
     return [*((n,) for n in domain.names), ()]
+
+
+def every_pair(domain):
+    return Marginals(domain, list(combinations(domain.names, 2)))
 
 
 def weights(p, seed, size=6):
@@ -125,6 +130,36 @@ def test_exact_frank_wolfe_minimises_the_loss():
     assert found.card["origin"] == "exact"
 
 
+def test_the_field_of_regressions_in_a_narrow_ball_is_fitted():
+    """Intercepts that the ball holds back would be made up for by couplings; the fit has the columns' own means."""
+    model = generators.ising(8, generators.grid(2, 4), weight=0.5)
+    shifted = type(model)(model.A, model.theta - 0.6, domain=model.domain)
+    table = sampled(shifted, 20_000, 3)
+    truth = {m.clique: m.values / m.values.sum() for m in ExactCurator(table).measure(every_pair(shifted.domain))}
+
+    def error(found):
+        gaps = [np.abs(found.marginal(c).probabilities - share).sum() / 2 for c, share in truth.items()]
+        return float(np.mean(gaps))
+
+    alone, fitted = (SpinRegressions(width=1.0, steps=60, fitted=f).fit(ExactCurator(table)) for f in (False, True))
+    assert error(fitted) < 0.3 * error(alone)
+    for name in shifted.domain.names:
+        exact = ExactCurator(table).measure(Marginals(shifted.domain, [(name,)]))[0].values / 20_000
+        assert np.allclose(fitted.marginal((name,)).probabilities, exact, atol=1e-3)
+    assert fitted.card["scale"] > 1 and "scale" not in alone.card
+
+
+@pytest.mark.chance
+def test_interactions_that_are_noise_are_dropped():
+    """With next to no budget for the regressions what they find does not show in the energy: means are all there is."""
+    model = generators.ising(6, [], weight=0.5, field=-0.4)
+    fit = SpinRegressions().fit(Curator(sampled(model, 100_000, 1), None, PureDP(0.05)))
+    assert np.abs(fit.A).max() < 0.5  # of 120 runs the largest had .10, most had 0
+    for name, field in zip(model.domain.names, model.theta, strict=True):
+        low, high = fit.marginal((name,)).probabilities
+        assert abs(high - low - np.tanh(field)) < 0.2  # and .04 here
+
+
 @pytest.mark.chance
 @pytest.mark.parametrize("variant", ["tight", "published"])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
@@ -147,12 +182,15 @@ def test_plan_and_refusals():
     domain = domain_of(5)
     plan = SpinRegressions().plan(domain, PrivacyUnit(), ZCDP(0.1), 1e4)
     assert sum(t.share for t in plan.tables) == pytest.approx(1) and "steps" in str(plan)
-    assert [step.name for step in plan.steps] == ["number of records", "some steps, a vertex for each of 5 regressions"]
+    regressions = "a vertex for each of 5 regressions"
+    around = ("means of all columns", "energy of the field found")
+    names = ["number of records", around[0], f"some steps, {regressions}", around[1]]
+    assert [step.name for step in plan.steps] == names
     known = SpinRegressions().plan(domain, PrivacyUnit(), ZCDP(0.1), public_size=10_000)
-    assert [t.share for t in known.tables] == [1] and known.steps[0].name[0].isdigit() and known.given
-    given = SpinRegressions(steps=5).plan(domain, PrivacyUnit(), ZCDP(0.1))
-    assert [step.name for step in given.steps] == ["5 steps, a vertex for each of 5 regressions"]
-    assert [t.share for t in given.tables] == [1]
+    assert sum(t.share for t in known.tables) == pytest.approx(1) and known.steps[1].name[0].isdigit() and known.given
+    alone = SpinRegressions(steps=5, fitted=False).plan(domain, PrivacyUnit(), ZCDP(0.1))
+    assert [step.name for step in alone.steps] == [f"5 steps, {regressions}"]
+    assert [t.share for t in alone.tables] == [1]
     with pytest.raises(InputError, match="variant"):
         SpinRegressions(variant="fast")
     with pytest.raises(InputError, match="steps"):

@@ -156,10 +156,10 @@ def test_refusals_and_plan():
     with pytest.raises(InputError, match="vertices"):
         PairwiseRegressions(vertices="corners")
     plan = PairwiseRegressions(vertices="group").plan(MIXED, UNITS["add-remove"], ZCDP(1))
-    assert plan.tables[0].label == "number of records" and "group vertices" in plan.tables[1].label
-    given = PairwiseRegressions(vertices="group", steps=3).plan(MIXED, UNITS["add-remove"], ZCDP(1))
+    assert plan.tables[0].label == "number of records" and "group vertices" in plan.steps[2].name
+    given = PairwiseRegressions(vertices="group", steps=3, fitted=False).plan(MIXED, UNITS["add-remove"], ZCDP(1))
     assert [t.share for t in given.tables] == [1] and "3 steps" in given.tables[0].label
-    public = PairwiseRegressions().plan(MIXED, UNITS["add-remove"], ZCDP(1), public_size=5000)
+    public = PairwiseRegressions(fitted=False).plan(MIXED, UNITS["add-remove"], ZCDP(1), public_size=5000)
     assert [t.share for t in public.tables] == [1]
 
 

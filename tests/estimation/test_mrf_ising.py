@@ -194,8 +194,8 @@ def test_hardly_any_rows_or_columns(rows, p):
 def test_refusals():
     with pytest.raises(InputError, match="strategy"):
         SpinField(strategy="magic")
-    with pytest.raises(InputError, match="for order 2; for order 3 use 'all'"):
-        SpinField(3, strategy="selected")
+    with pytest.raises(InputError, match="order 1 has none; use 'all'"):
+        SpinField(1, strategy="selected")
     with pytest.raises(InputError, match="width"):
         SpinField(width=0)
     with pytest.raises(InputError, match="max_edges"):

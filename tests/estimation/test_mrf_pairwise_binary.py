@@ -14,7 +14,7 @@ from discreet.learn.regressions.pairwise import PairwiseRegressions
 from discreet.learn.regressions.spins import SpinRegressions
 from discreet.learn.spins.field import SpinField
 from discreet.models import generators
-from discreet.privacy.budget import ZCDP
+from discreet.privacy.budget import ZCDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.queries.gradients import LevelGradients, SteepestVertex
 
@@ -204,6 +204,33 @@ def test_binary_frank_wolfe():
     assert binary_error(found, model) < 0.25
 
 
+def test_larger_interactions_are_selected_where_noise_would_hide_them():
+    """All 560 + 136 parities at once are all noise under ε = 1; pairs are not, nor are the few triples that matter."""
+    sixteen = Domain.of({f"x{i}": 2 for i in range(16)})
+
+    def names(size):
+        return [
+            step.name for step in SpinField(3).plan(sixteen, UNITS["add-remove"], PureDP(1), public_size=size).steps
+        ]
+
+    larger = ["means and all pair sums", "selection of larger interactions", "chosen parities"]
+    assert names(20_000) == larger
+    assert names(10**6) == ["all parities up to order 3", "those that stand out, again"]
+    assert names(200)[1] == "selection of 4 partners a column"  # pairs are hidden themselves
+    unknown = SpinField(3).plan(sixteen, UNITS["add-remove"], PureDP(1), 20_000)
+    assert "selected ones, as the noisy number" in str(unknown) and "selected parities of more" in str(unknown)
+
+
+def test_selected_triples_are_found_beside_all_pairs():
+    model = generators.binary(8, [(0, 1, 2), (2, 6, 7), (3, 4)], weight=0.5, random_state=1)
+    measured = SpinField(3, strategy="selected").measure(ExactCurator(sampled(model, 20_000, 1)))
+    names = model.domain.names
+    assert {tuple(I) for I in measured.found["larger"]} >= {I for I in model.coefficients if len(I) == 3}
+    found = SpinField(3).estimate(measured)
+    assert binary_error(found, model) < 0.1 and found.card["strategy"] == "selected"
+    assert found.coefficients[names[3], names[4]] == pytest.approx(model.coefficients[names[3], names[4]], abs=0.05)
+
+
 @pytest.mark.chance
 def test_binary_bounds_and_refusals():
     model = generators.binary(6, [(0, 1, 2), (3, 4)], weight=0.5, random_state=1)
@@ -214,7 +241,11 @@ def test_binary_bounds_and_refusals():
         SpinField(0)
 
 
-@pytest.mark.parametrize("learner", [SpinField(3), SpinRegressions(3)], ids=["moments", "frank_wolfe"])
+@pytest.mark.parametrize(
+    "learner",
+    [SpinField(3), SpinField(3, strategy="selected"), SpinRegressions(3)],
+    ids=["moments", "selected", "frank_wolfe"],
+)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
 def test_binary_audit(unit, budget, learner):

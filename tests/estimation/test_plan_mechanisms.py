@@ -28,6 +28,7 @@ LEARNERS = {
     "pairwise": (PairwiseField(), FEW),
     "pairwise, published": (PairwiseRegressions(variant="published", steps=2), FEW),
     "order 3": (SpinField(3), FEW),
+    "order 3, selected": (SpinField(3, strategy="selected"), FEW),
     "order 3, tight": (SpinRegressions(3, steps=2), FEW),
     **{
         f"maximal monomials, {release}": (MaximalMonomials(2, steps=2, release=release), FEW)

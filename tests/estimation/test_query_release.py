@@ -10,7 +10,8 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import all_tables, audit_replay, check_pair, failures, output_law
 from discreet.domain import Domain
 from discreet.errors import CostError, InputError, SchemaError
-from discreet.inference.best_record import Best
+from discreet.inference.best_record import Best, CellTerms, Enumeration, ParityTerms, objective
+from discreet.inference.perturbed_leader import DataPlayer
 from discreet.learn.query_release import (
     AnnealedSearch,
     GaussianAnswers,
@@ -20,6 +21,7 @@ from discreet.learn.query_release import (
     PerturbedLeader,
     Tables,
 )
+from discreet.learn.query_release.leader import SCALE, choose_rounds
 from discreet.learn.transcript import Transcript
 from discreet.measurement import Measurements
 from discreet.models import generators
@@ -160,7 +162,7 @@ def test_what_is_planned_is_what_is_recorded(budget, method, kind, size):
 
 def test_the_number_of_selections_is_shown_where_it_is_known():
     unit, workload = PrivacyUnit(), WORKLOADS["parities"]
-    assert "20 to 200 selections" in str(PerturbedLeader(workload).plan(BINARY, unit, ZCDP(0.5)))
+    assert "20 to 1000 selections" in str(PerturbedLeader(workload).plan(BINARY, unit, ZCDP(0.5)))
     public = PerturbedLeader(workload)
     procedure = public.plan(BINARY, unit, ZCDP(0.5), public_size=300)
     curator = Curator(table_of(np.zeros((300, 3), dtype=int), BINARY), None, ZCDP(0.5), public_size=300)
@@ -351,3 +353,70 @@ def test_understated_parity_sums_are_caught(monkeypatch):
             GaussianAnswers(WORKLOADS["parities"]).fit, BINARY, UNITS["replace-one"], BUDGETS["zcdp"], count=10
         )
     )
+
+
+# -- rounds, scale and oracle of the perturbed leader ------------------------------------------------------------------
+
+
+def game_error(perturbation, rounds, scale, seed):
+    """Nearly without noise: what only the game leaves."""
+    truth = generators.ising(6, generators.matching(6), weight=0.5)
+    workload = Parities(truth.domain, all_monomials(truth.domain, 2))
+    data = workload.answers_on(np.asarray(truth.sample(4000, seed).codes, dtype=np.int64))
+    player = DataPlayer(workload.terms, Enumeration(), perturbation, scale, 40, seed)
+    total = np.zeros(len(workload))
+    for _ in range(rounds):
+        now = workload.answers_on(player.play())
+        total += now / rounds
+        worst = int(np.abs(data - now).argmax())
+        player.ask_for(worst, 1 if data[worst] > now[worst] else -1)
+    return float(np.abs(total - data).max())
+
+
+@pytest.mark.parametrize("perturbation", ["separator", "exponential"])
+def test_the_error_of_the_game_vanishes_as_rounds_grow(perturbation):
+    few, many = (
+        np.mean([game_error(perturbation, T, SCALE * math.sqrt(T), seed) for seed in range(3)]) for T in (16, 256)
+    )
+    assert many < 0.6 * few
+    assert many < 0.06
+    assert game_error(perturbation, 256, 0.05, 0) > many  # unperturbed, the leader is always the worst answer
+
+
+def test_enumeration_finds_the_best_record():
+    rng = np.random.default_rng(1)
+    binary = ParityTerms((2,) * 7, tuple(c for k in (1, 2, 3) for c in combinations(range(7), k)))
+    mixed = CellTerms((2, 3, 4), (*(((0, a), (2, b)) for a in range(2) for b in range(4)), ((1, 2),)))
+    for terms in (binary, mixed):
+        everything = np.indices(terms.shape).reshape(len(terms.shape), -1).T
+        weights = rng.integers(-2, 3, len(terms)).astype(float)
+        linear = rng.normal(size=(5, int(terms.starts[-1])))
+        assert np.allclose(terms.everywhere(weights), terms.values(everything, range(len(terms))) @ weights)
+        best = Enumeration().solve(terms, weights, linear, rng)
+        for one, record in zip(linear, best.records, strict=True):
+            worth = objective(terms, weights, np.tile(one, (len(everything), 1)), everything)
+            assert (everything[worth.argmax()] == record).all()
+
+
+def test_the_search_seldom_misses_the_best_record():
+    rng = np.random.default_rng(2)
+    terms = ParityTerms((2,) * 9, tuple(c for k in (1, 2, 3) for c in combinations(range(9), k)))
+    missed = []
+    for _ in range(4):
+        weights = np.bincount(rng.integers(0, len(terms), 100), minlength=len(terms)) * rng.choice(
+            [-1.0, 1.0], len(terms)
+        )
+        noise = rng.laplace(0, 5, (50, 9))
+        linear = np.stack([-noise, noise], axis=2).reshape(50, 18)
+        values = [
+            objective(terms, weights, linear, oracle.solve(terms, weights, linear, rng).records)
+            for oracle in (Enumeration(), AnnealedSearch())
+        ]
+        assert (values[1] <= values[0] + 1e-9).all()
+        missed.append(float(np.mean(values[1] < values[0] - 1e-9)))
+    assert np.mean(missed) < 0.15
+
+
+def test_rounds_and_scale_follow_from_public_numbers():
+    few, many = (choose_rounds(WORKLOADS["parities"], n, ZCDP(0.1)) for n in (100, 1e5))
+    assert (few, many) == (20, 1000)

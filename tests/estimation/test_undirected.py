@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +20,7 @@ from discreet.learn.fields.noise_aware import NoiseAwareField, Risk, fitted, lea
 from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import generators
 from discreet.models.markov import MarkovRandomField
-from discreet.papers.collective import CollectiveField, NoisyTables, dual_step, nlbp
+from discreet.papers.collective import CollectiveField, NoisyTables, dual_step, nlbp, patience
 from discreet.papers.naive import NaiveField
 from discreet.papers.output_perturbation import OutputPerturbation
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
@@ -189,9 +190,15 @@ def test_further_tables_are_made_use_of(truth: MarkovRandomField, measured: Meas
 
 def test_a_missing_table_is_named(truth: MarkovRandomField, measured: Measurements) -> None:
     some = Measurements(measured[1:], measured.release)
-    for kind in PRIVATE:
+    in_full = NoiseAwareField(truth.cliques, step_back=False)
+    for learner in (in_full, *(kind(truth.cliques) for kind in PRIVATE if kind is not NoiseAwareField)):
         with pytest.raises(InputError, match=r"\('x0', 'x1'\)"):
-            kind(truth.cliques).estimate(some, truth.domain)
+            learner.estimate(some, truth.domain)
+    stepped = NoiseAwareField(truth.cliques).estimate(some, truth.domain)
+    assert stepped.card is not None and stepped.card["stepped_back"] == [["x0", "x1"]]
+    column = Measurements([m for m in measured if "x4" not in (m.clique or ())], measured.release)
+    with pytest.raises(InputError, match="no measured table holds"):
+        NoiseAwareField(truth.cliques).estimate(column, truth.domain)
 
 
 @pytest.mark.parametrize("kind", [*PRIVATE, NonprivateField])
@@ -385,6 +392,89 @@ def test_a_laplace_step_stays_in_its_box() -> None:
     tables = small(Noise("laplace", 10.0), 6)
     step = dual_step(tables, np.zeros(tables.field.size))
     assert np.abs(step).max() <= 0.1 * (1 + 1e-9)
+
+
+def test_several_steps_at_once_follow_the_single_ones() -> None:
+    for noise in (Noise("gaussian", 20.0), Noise("laplace", 10.0)):
+        tables = small(noise, 7)
+        one_by_one = at_once = np.zeros(tables.field.size)
+        for _ in range(40):
+            one_by_one = dual_step(tables, one_by_one)
+        for made in [1] * 20 + [2] * 10:
+            at_once = dual_step(tables, at_once, steps=made)
+        both = [tables.total * tables.field(theta)[1] for theta in (one_by_one, at_once)]
+        start = tables.total * tables.field.uniform()
+        assert np.abs(both[0] - both[1]).mean() < 0.02 * np.abs(both[0] - start).mean()
+
+
+def test_the_distance_is_one_at_the_exact_tables() -> None:
+    for noise in (Noise("gaussian", 20.0), Noise("laplace", 10.0)):
+        truth = generators.dirichlet(4, generators.chain(4), levels=3, random_state=8)
+        exact = NonprivateField(truth.cliques).measure(ExactCurator(table_of(truth, 2000, 8)))
+        tables = small(noise, 8)
+        n = tables.field.join({c: next(m for m in exact if m.clique == c).counts for c in tables.field.cliques})
+        assert 0.6 < tables.distance(n) < 1.5  # 27 cells of seeded noise
+    assert patience(tables, 0.5) == 1.6  # Laplace
+    normal = small(Noise("gaussian", 20.0), 8)
+    assert patience(normal, 0.5) == 1
+    assert patience(normal, math.e) == pytest.approx(1.75)
+
+
+def test_the_stopping_rule_moves_with_the_noise_where_25_steps_freeze() -> None:
+    truth = generators.dirichlet(6, generators.grid(2, 3), levels=4, random_state=4)
+    exact = NonprivateField(truth.cliques).measure(ExactCurator(table_of(truth, 200_000, 4)))
+    rng = np.random.default_rng(1)
+    for scale in (40.0, 200.0):
+        noise = Noise("laplace", scale)
+        measured = Measurements(
+            Measurement(m.label, np.rint(m.counts + rng.laplace(0, scale, m.counts.shape)).astype(np.int64), noise,
+                        m.domain, clique=m.clique)
+            for m in exact
+        )  # fmt: skip
+        naive = [NaiveField(truth.cliques, penalty=p / 200_000).estimate(measured) for p in (1, 10)]
+        better = min(truth.kl(model) for model in naive)
+        stopped = CollectiveField(truth.cliques).estimate(measured)
+        published = CollectiveField(truth.cliques, likelihood="noise").estimate(measured)
+        frozen = CollectiveField(truth.cliques, likelihood="noise", iterations=25).estimate(measured)
+        assert truth.kl(stopped) <= 1.1 * better
+        assert truth.kl(published) <= 2 * better
+        assert truth.kl(frozen) > 1.5 * truth.kl(published)
+        assert stopped.card is not None
+        assert stopped.card["likelihood"] == "normal"
+        assert not stopped.card["converged"]
+
+
+def test_converged_em_fits_what_it_can_and_is_worse() -> None:
+    tables = small(Noise("gaussian", 20.0), 5)
+    truth = generators.dirichlet(4, generators.chain(4), levels=3, random_state=5)
+    measured = Measurements(
+        Measurement(f"t{i}", np.rint(tables.field.split(tables.y)[c]).astype(np.int64), Noise("gaussian", 20.0),
+                    truth.domain, clique=c)
+        for i, c in enumerate(tables.field.cliques)
+    )  # fmt: skip
+    stopped = CollectiveField(truth.cliques).estimate(measured)
+    ended = CollectiveField(truth.cliques, stopping="converged").estimate(measured)
+    assert stopped.card is not None
+    assert ended.card is not None
+    assert ended.card["converged"]
+    assert ended.card["steps_of_em"] > 2 * stopped.card["steps_of_em"]
+    assert truth.kl(ended) > truth.kl(stopped)
+
+
+def test_tables_without_noise_are_fitted_at_once() -> None:
+    truth = generators.dirichlet(4, generators.chain(4), levels=3, random_state=2)
+    exact = NonprivateField(truth.cliques).measure(ExactCurator(table_of(truth, 20_000, 2)))
+    model = CollectiveField(truth.cliques).estimate(exact)
+    assert model.kl(NonprivateField(truth.cliques).estimate(exact)) < 1e-4
+    assert model.card is not None
+    assert model.card["steps_of_em"] <= 5
+
+
+def test_files_that_state_the_published_damping_are_fitted() -> None:
+    truth = generators.dirichlet(3, generators.chain(3), levels=2, random_state=1)
+    assert CollectiveField(truth.cliques, damping=0.1, iterations=25, tolerance=1e-4).iterations == 25
+    with pytest.raises(InputError, match="nothing to damp"):
+        CollectiveField(truth.cliques, damping=0.2)
 
 
 def test_nlbp_and_dual_learn_the_same_model() -> None:

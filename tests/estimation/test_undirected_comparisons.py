@@ -20,7 +20,8 @@ from discreet.papers.output_perturbation import GRID, OutputPerturbation, Penali
 from discreet.papers.psgd import UNITS, ClippedGradients, PrivateDescent
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.queries.descent import SampledRounds, noise_multiplier
+from discreet.privacy.queries.descent import SampledRounds
+from discreet.privacy.subsampled import noise_multiplier
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 

@@ -153,6 +153,32 @@ def test_a_poor_method_is_seen_to_be_poor_and_where(found):
     assert ill is None or ill.synthetic < ill.real - 0.05
 
 
+def test_independent_columns_are_poor_where_few_of_many_depend():
+    """All pairs but those of neighbours are nearly independent: on average little is missed, but all there was."""
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(1400, 25))
+    for i in range(1, 25):
+        z[:, i] = 0.8 * z[:, i - 1] + 0.6 * z[:, i]
+    codes = np.clip(((z + 2) * 1.5).astype(int), 0, 5)
+    wide = Domain.of({f"x{i}": 6 for i in range(25)})
+
+    def side(values):
+        return encode({f"x{i}": values[:, i] for i in range(25)}, wide)
+
+    found = evaluate(
+        side(codes[:700]),
+        {"apart": side(rng.permuted(codes[:700], axis=0)), "fresh": side(codes[700:])},
+        triples=0,
+        classifiers=False,
+    )
+    mean, alone, fresh = found._means(found["apart"])
+    assert fresh < alone < mean < 2 * fresh
+    assert found.verdict(found["apart"]) == "poor" and found.verdict(found["fresh"]) == "good"
+    unrelated = rng.integers(0, 6, size=(1400, 25))
+    again = evaluate(side(unrelated[:700]), {"fresh": side(unrelated[700:])}, triples=0, classifiers=False)
+    assert again.verdict(again["fresh"]) == "good"
+
+
 def test_files_and_memory_give_the_same(tmp_path, found):
     for name, values in (("rows.csv", REAL), ("other.csv", OTHER)):
         lines = [

@@ -3,6 +3,7 @@ before anything is spent; and the audits find what is planted in it."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 
 from discreet import ZCDP, ApproxDP, Curator, Domain, Ledger, PrivacyUnit, PureDP, Release, encode, networks, resolve
 from discreet.audit import audit_replay, failures
-from discreet.errors import BudgetError, InputError
+from discreet.errors import BudgetError, FileFormatError, InputError
 from discreet.learn import certifying
-from discreet.learn.certifying import MOST_PAIRS, all_pairs, certify_later, divided, from_independence, some_of
+from discreet.learn.certifying import certify_later, divided, from_independence
+from discreet.learn.compared import MOST_TABLES, Compared, some_of, whole_weights
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.transcript import Transcript
 from discreet.measurement import Measurement
@@ -24,6 +26,7 @@ from discreet.privacy.mechanisms import SecureGateway
 from discreet.privacy.queries.distances import Distances, TotalDistance
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import Sensitivity
+from discreet.release.certificate import Certificate
 from discreet.spec import Spec
 
 BUDGETS = [PureDP(1), ZCDP("0.05"), ApproxDP(1, "1e-6")]
@@ -154,9 +157,10 @@ def test_a_run_that_goes_on_has_the_same_certificate_to_ask_for(budget, unit, tm
 
 def test_pairs_beyond_the_limit_are_chosen_by_their_names_alone():
     wide = Domain.of({f"x{i}": 2 for i in range(100)})
-    every = all_pairs(wide)
-    chosen = some_of(every)
-    assert len(every) == 4950 and len(chosen) == MOST_PAIRS == len(set(chosen))
+    every = list(combinations(wide.names, 2))
+    compared = Compared.of(None, wide)
+    chosen = list(compared.cliques)
+    assert len(every) == compared.every == 4950 and len(chosen) == MOST_TABLES == len(set(chosen))
     assert chosen == some_of(list(every)) == sorted(chosen, key=every.index)
     assert some_of(every[:20]) == every[:20]
     shares = [sum(f"x{i}" in c for c in chosen) / 99 for i in range(100)]  # like any others: 0.61 of each column's
@@ -205,6 +209,45 @@ def test_bought_for_a_model_that_is_there(budget):
     if budget == PureDP(200):
         truth = distances(release.model, ROWS, found.cliques)
         assert [found.of(c).estimate for c in found.cliques] == pytest.approx(truth, abs=0.01)
+
+
+def test_whole_weights_keep_their_ratios():
+    assert whole_weights([Fraction(1), Fraction(1)]) == ()
+    assert whole_weights([Fraction("0.5"), Fraction("1.25"), Fraction(3)]) == (2, 5, 12)
+    assert whole_weights([Fraction(4), Fraction(2)]) == (2, 1)
+    assert whole_weights([Fraction(10**6), Fraction("0.001"), Fraction(500_400)]) == (1000, 1, 500)
+
+
+@pytest.mark.parametrize("budget", [*BUDGETS, PureDP(200)], ids=str)
+def test_the_mean_counts_tables_by_their_weights(budget):
+    """Without noise exactly; with it, the interval is of the weighted mean."""
+    release = learned(Spec("field", "pairwise"), ZCDP("0.5"))
+    said = "smoke,lung 8; dysp,bronc; smoke,tub 0.5"
+    procedure = certify_later(release.model, PrivacyUnit(), budget, said)
+    table = encode(ROWS, ASIA.domain)
+    facts = procedure.run(ExactCurator(table, budget=budget)).found["certificate"]
+    exact = Certificate.from_dict(facts)
+    truth = distances(release.model, ROWS, exact.cliques)
+    assert exact.weights == (16, 2, 1)
+    assert exact.mean == pytest.approx(np.average(truth, weights=[16, 2, 1]), abs=1e-3)
+    assert Certificate.from_dict(exact.to_dict()) == exact and "each with its weight" in str(exact)
+    with Curator(table, budget=budget) as curator:
+        found = release.certified(procedure.run(curator)).certificate
+    assert contradictions(found.paid) == [] and found.is_about(release.model)
+    low, high = found.mean_interval(1 - 1e-6)
+    assert low <= exact.mean <= high
+    wrong = {**facts, "weights": [16, 2]}
+    with pytest.raises(FileFormatError, match="do not fit together"):
+        Certificate.from_dict(wrong)
+
+
+def test_triples_are_a_workload_too():
+    procedure = certify_later(ASIA, PrivacyUnit(), ZCDP("0.5"), "triples")
+    assert "of 56 tables" in procedure.steps[0].name
+    assert Compared.of("triples", Domain.of({"a": 2, "b": 3})).cliques == (("a", "b"),)
+    named = resolve(ASIA.domain, workload="smoke,lung 2; smoke,bronc,dysp", target="smoke")
+    with Curator(encode(ROWS, ASIA.domain), budget=ZCDP(1)) as curator:
+        assert Release.of(named.learn(curator)).certificate.weights == (2, 1)  # the target adds nothing here
 
 
 def test_what_cannot_be_certified():

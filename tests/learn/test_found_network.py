@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from discreet import ApproxDP, Curator, Domain, PureDP, encode, networks
+from discreet import ApproxDP, Curator, PureDP, encode, networks
 from discreet.errors import DiscreetError
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.networks.found import FoundNetwork, as_network
@@ -36,6 +36,3 @@ def test_loops_and_parts_that_nothing_joins(edges):
 def test_wrong_options_are_refused():
     with pytest.raises(DiscreetError, match="most_cells"):
         FoundNetwork(most_cells=0)
-    assert FoundNetwork(target="a").wanted(Domain.of({"a": 2, "b": 2})) == AdaptiveField(target="a").wanted(
-        Domain.of({"a": 2, "b": 2})
-    )

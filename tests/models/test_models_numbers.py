@@ -360,3 +360,41 @@ def test_a_step_is_said_in_one_way():
     for wrong in ("range = [0, 9]\nstep = 0", 'range = "private"\nstep = 5', "range = [0, 9.5]\nstep = 5"):
         with pytest.raises(SchemaError, match=r"step|whole"):
             parse_schema(f'[columns.x]\nbins = "private"\n{wrong}\n')
+
+
+def test_where_numbers_lie_within_a_bin_can_be_known():
+    """Of [0, 100), a quarter is below 10, and nothing between 20 and 90."""
+    entry = "edges = [0, 100, 200]\ninteger = true\nspread = [[10, 0.25], [20, 0.5], [90, 0.5]]\n"
+    column = parse_schema(f"[columns.x]\n{entry}")["x"]
+    assert Attribute.from_dict("x", column.to_dict()) == column
+    density = Density(number_line(column), np.array([0.5, 0.5]))
+    x = density.draw(np.zeros(40_000, dtype=int), np.random.default_rng(0))
+    assert not np.any((x >= 20) & (x < 90)) and x.min() == 0 and x.max() == 99
+    assert np.mean(x < 10) == pytest.approx(0.25, abs=0.01) and np.mean(x < 20) == pytest.approx(0.5, abs=0.01)
+    mean, variance = density.moments()
+    assert mean[0] == pytest.approx(x.mean(), rel=0.01) and np.sqrt(variance[0]) == pytest.approx(x.std(), rel=0.01)
+    assert density.part(20, 90).share[0] == 0 and density.part(10, 95).share[0] > 0.25
+    assert density.quantile(np.array([[1.0, 0.0]]), 0.25)[0] == 9
+    part = density.draw(np.zeros(4000, dtype=int), np.random.default_rng(0), 5, 95)
+    assert (
+        part.min() == 5
+        and part.max() == 94
+        and np.mean(part < 20) == pytest.approx(np.mean(x[(x >= 5) & (x < 95)] < 20), abs=0.03)
+    )
+
+
+@pytest.mark.parametrize(
+    "spread",
+    ["[[0, 0.5]]", "[[100, 0.5]]", "[[200, 0.5]]", "[[-1, 0.5]]", "[[5, 1.5]]", "[[5, -0.1]]", "[[5, nan]]",
+     "[[nan, 0.5]]", "[[5, 0.5], [4, 0.6]]", "[[5, 0.5], [6, 0.4]]", "[[5]]", "[5, 0.5]", "0.5", '["5", "0.5"]',
+     "[[5, true]]", "[[inf, 0.5]]", '"ab"', "[[[5], 0.5]]"],
+)  # fmt: skip
+def test_a_spread_that_no_bins_can_have_is_refused(spread):
+    with pytest.raises(SchemaError, match=r"column 'x'.*spread"):
+        parse_schema(f"[columns.x]\nedges = [0, 100, 200]\nspread = {spread}\n")
+
+
+@pytest.mark.parametrize("entry", ['levels = ["a"]', 'bins = "private"\nrange = [0, 9]', 'dates = {by = "weekday"}'])
+def test_a_spread_belongs_to_edges(entry):
+    with pytest.raises(SchemaError, match=r"column 'x'.*spread belongs to"):
+        parse_schema(f"[columns.x]\n{entry}\nspread = [[5, 0.5]]\n")

@@ -84,6 +84,17 @@ ALGORITHMS: dict[str, tuple[Callable[[Curator], Any], tuple[Budget, ...]]] = {
         ),
         (PURE, CONCENTRATED, APPROXIMATE),
     ),
+    "a weighted sum of distances": (
+        lambda c: c.measure(
+            TotalDistance(
+                DOMAIN,
+                PAIRS.cliques,
+                [np.full(p.shape, 1.6) for p in PAIRS.parts],
+                weights=[5, *[1] * (len(PAIRS.cliques) - 1)],
+            )
+        ),
+        (PURE, CONCENTRATED, APPROXIMATE),
+    ),
     "selection": (lambda c: c.select(LargestSum(PAIRS), k=3), (PURE, CONCENTRATED, APPROXIMATE)),
     "two stages": (two_stage, (PURE, CONCENTRATED, APPROXIMATE)),
     "size": (lambda c: c.size(c.budget), (PURE, CONCENTRATED)),

@@ -18,11 +18,12 @@ from test_other_schemas import every_kind
 
 from discreet.domain import Attribute, Domain
 from discreet.errors import InputError
+from discreet.learn.chains.tied import TiedField
 from discreet.learn.fields.likelihood import Field
 from discreet.learn.networks.search import Dependence
-from discreet.papers.chains import ScaledSteps
 from discreet.papers.output_perturbation import PenalisedFit
 from discreet.papers.psgd import ClippedGradients
+from discreet.privacy.queries.chains import ChainTables
 from discreet.privacy.queries.distances import Distances, TotalDistance, WorstTable, WorthMeasuring
 from discreet.privacy.queries.edge_tests import CorrelationTest, DependenceTest, SpinTest, TripleSums
 from discreet.privacy.queries.gradients import LevelGradients, SpinGradients, SteepestVertex
@@ -40,14 +41,13 @@ from discreet.privacy.query import CellSums, GroupedScore, LargestSum, Marginals
 from discreet.privacy.stability import StabilityTest
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
-from discreet.tables.sequences import steps, steps_domain
+from discreet.tables.windows import windows
 
 BITS = Domain.of({"a": 2, "b": 2, "c": 2})
 FOUR = Domain.of({"a": 2, "b": 2, "c": 2, "d": 2})
 MIXED = Domain.of({"a": 3, "b": 2})
 THREES = Domain.of({"a": 3, "b": 3})
 GRID = Domain((Attribute.from_dict("x", {"bins": "private", "range": [0, 40], "integer": True}),))
-WALKS = steps_domain(Attribute.categorical("place", ["hall", "desk"]), 3)
 UNITS = {
     "row, add-remove": PrivacyUnit(),
     "row, replace-one": PrivacyUnit(relation="replace-one"),
@@ -113,6 +113,7 @@ def levels(kind: type[LevelGradients], domain: Domain = THREES) -> Any:
 PAIRS = [("a", "b"), ("b", "c")]
 NEAR = [np.array([[0.4, 1.6], [2.5, -1.0]]), np.array([[1.0, 0.5], [0.0, 3.0]])]
 ODD = FOUR.project(["a", "b", "c", "d"])
+TIED = TiedField(BITS, 1)
 FIELD = Field(MIXED, [("a", "b")], inference="exact")
 
 CASES: dict[type, list[Callable[[], Any]]] = {
@@ -124,7 +125,10 @@ CASES: dict[type, list[Callable[[], Any]]] = {
         lambda: Interactions(BITS, [("a", "b"), ("a", "b", "c")]),
         lambda: Interactions(THREES, [THREES.names[:2]]),
     ],
-    TotalDistance: [lambda: TotalDistance(BITS, PAIRS, NEAR, finer=2)],
+    TotalDistance: [
+        lambda: TotalDistance(BITS, PAIRS, NEAR, finer=2),
+        lambda: TotalDistance(BITS, PAIRS, NEAR, weights=[3, 1], finer=2),
+    ],
     ParitySums: [
         lambda: ParitySums(BITS, [("a",), ("b", "c"), ("a", "b", "c"), ()]),
         lambda: ParitySums(BITS, [("a",), ("b",), ("c",), ("a", "b"), ("a", "c"), ("b", "c")]),
@@ -147,9 +151,16 @@ CASES: dict[type, list[Callable[[], Any]]] = {
     ClippedGradients: [
         lambda: ClippedGradients(FIELD, FIELD.uniform(), 0.4),
         lambda: ClippedGradients(FIELD, FIELD.uniform(), 5.0),
+        lambda: ClippedGradients(TIED, TIED.uniform() / TIED.strength, 0.4),
+        lambda: ClippedGradients(TIED, TIED.uniform() / TIED.strength, 9.0),
     ],
     PenalisedFit: [lambda: PenalisedFit(Domain.of({"a": 2}), [("a",)], 1.5)],
-    ScaledSteps: [lambda: ScaledSteps(WALKS)],
+    ChainTables: [
+        lambda: ChainTables(BITS),
+        lambda: ChainTables(BITS, 2),
+        lambda: ChainTables(BITS, tied=False),
+        lambda: ChainTables(Domain.of({"a": 2, "b": 2}), 1),
+    ],
     LargestSum: [lambda: LargestSum(Marginals(MIXED, [("a",), ("a", "b")]))],
     WorstTable: [lambda: WorstTable(Distances(BITS, PAIRS, NEAR, finer=3))],
     WorthMeasuring: [lambda: WorthMeasuring(Distances(BITS, PAIRS, NEAR), [3, -2])],
@@ -272,7 +283,7 @@ def beyond(asked: Any, moved: list[np.ndarray], unit: PrivacyUnit) -> str:
     return ""
 
 
-PLAIN = [(kind, i) for kind in CASES if kind is not ScaledSteps for i in range(len(CASES[kind]))]
+PLAIN = [(kind, i) for kind in CASES for i in range(len(CASES[kind]))]
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -295,17 +306,18 @@ def test_no_neighbour_of_larger_tables_does(kind: type, case: int, unit: str) ->
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
-def test_no_person_weighs_more_than_one(relation: Any, most: int) -> None:
-    """Steps of weight 1/K: all walks of up to five places by one person, beside another's."""
-    domain = steps_domain(Attribute.categorical("place", ["hall", "desk"]), 5)
+@pytest.mark.parametrize("tied", [True, False])
+def test_no_person_weighs_more_than_one_window(tied: bool, relation: Any, most: int) -> None:
+    """Windows of weight 1/K: all walks of up to six places by one person, beside another's."""
+    place = Attribute.categorical("place", ["hall", "desk"])
     unit = PrivacyUnit("who", max_rows=most, relation=relation)
-    asked = ScaledSteps(domain)
     seen = []
-    walks = [w for length in range(6) for w in product(["hall", "desk"], repeat=length)]
-    for walk in [*walks, ["hall"] * 6, ["desk"] * 7, ["hall", *["desk"] * 10]]:
-        who = ["x", "x", *["y"] * len(walk)]
-        rows = {"who": who, "when": list(range(len(who))), "place": ["hall", "desk", *walk]}
-        made = steps(rows, Attribute.categorical("place", ["hall", "desk"]), person="who", time="when", largest=5)
+    walks = [w for length in range(7) for w in product(["hall", "desk"], repeat=length)]
+    for walk in [*walks, ["hall"] * 9, ["desk"] * 12, ["hall", "desk", "desk"] * 3]:
+        who = ["x", "x", "x", *["y"] * len(walk)]
+        rows = {"who": who, "when": list(range(len(who))), "place": ["hall", "desk", "desk", *walk]}
+        made = windows(rows, place, person="who", time="when", length=3)
+        asked = ChainTables(made.domain, tied=tied, scaled=True)
         seen.append([np.asarray(s, dtype=object).reshape(-1) for s in made.clip(most, b"k" * 16).sum(asked)])
     for moved in changes(seen, unit):
         assert beyond(asked, moved, unit) == ""
@@ -346,6 +358,7 @@ def test_numbers_that_would_wrap_around_are_refused() -> None:
     for make in (
         lambda: Distances(BITS, PAIRS, huge),
         lambda: TotalDistance(BITS, PAIRS, [np.full((2, 2), 2.0**58)] * 2),
+        lambda: TotalDistance(BITS, PAIRS, [np.full((2, 2), 2.0**50)] * 2, weights=[300, 1]),
         lambda: ParityResiduals(BITS, [("a",)], np.array([2.0**61])),
         lambda: SignedResiduals(Marginals(MIXED, [("a",)]), np.array([0.0, np.nan, 0.0])),
         lambda: WorthMeasuring(Distances(BITS, PAIRS, NEAR), [2**61, 0]),
@@ -414,6 +427,6 @@ def test_rows_at_the_same_time_have_an_order_of_their_own() -> None:
     place = Attribute.categorical("place", ["hall", "desk"])
     rows = {"who": ["x"] * 4, "when": [1, 1, 2, 2], "place": ["hall", "desk", "desk", "hall"]}
     turned = {name: values[::-1] for name, values in rows.items()}
-    made = [steps(r, place, person="who", time="when", largest=5) for r in (rows, turned)]
-    one, other = (m.count([("before", "after")])[0].tolist() for m in made)
+    made = [windows(r, place, person="who", time="when", length=2) for r in (rows, turned)]
+    one, other = (m.count([("t1", "t2")])[0].tolist() for m in made)
     assert one == other

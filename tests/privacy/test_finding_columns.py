@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.audit import (
     audit_replay,
+    audit_sizes,
     audit_statistical,
     check_pair,
     failures,
@@ -32,6 +37,7 @@ from discreet.privacy.queries.histograms import Histograms
 from discreet.privacy.unit import PrivacyUnit, Sensitivity
 from discreet.schema import parse_schema
 from discreet.tables.encode import encode
+from discreet.tables.open import open_table
 
 NUMBERS = parse_schema(
     '[columns.x]\nbins = "private"\nrange = [0, 40]\ninteger = true\nmissing = "none"\n'
@@ -73,6 +79,22 @@ def test_replay_finds_nothing(domain: Domain, budget: Budget, unit: str) -> None
 def test_the_audit_of_the_command_line_finds_columns_too() -> None:
     findings = run_configuration(BOTH, UNITS["person, add-remove"], ApproxDP(5, 1e-3), releasing_tables(BOTH), pairs=8)
     assert not failures(findings)
+    done = [f.name for f in findings]
+    assert done[0].startswith("record and replay on 11 neighbours") and "10,000 units" in done[1]
+    assert "exact laws of the draws" in done
+
+
+def test_what_depends_on_the_number_of_records_is_found_where_columns_are() -> None:
+    """Also where only large tables show it."""
+
+    def planted(curator: Curator) -> Any:
+        if int(curator._rows.count([("z",)])[0].sum()) > 500:
+            raise ValueError("too many rows")
+        return tables_after(NUMBERS)(curator)
+
+    row = UNITS["row, add-remove"]
+    assert not failures(audit_replay(planted, NUMBERS, row, PureDP(20), count=3, sizes=(100,)))
+    assert failures(audit_sizes(planted, NUMBERS, row, PureDP(20), sizes=(3, 600)))
 
 
 # -- levels: exactly, and by statistics ------------------------------------------------------------------------------
@@ -163,6 +185,15 @@ def test_levels_need_a_delta_that_was_set_aside() -> None:
         Curator(table, budget=PureDP(1)).find_levels("t", PureDP(1), Fraction(1, 10**7))
 
 
+def test_two_columns_of_levels_share_the_delta_that_was_set_aside() -> None:
+    """Each has half of it; two wholes would be refused."""
+    two = parse_schema('[columns.t]\nlevels = "discover"\n[columns.u]\nlevels = "discover"\n')
+    rows = encode({"t": ["a", "b"] * 40, "u": ["c"] * 80}, two)
+    with Curator(rows, PrivacyUnit(), ApproxDP(8, 1e-3)) as curator:
+        released = tables_after(two)(curator)
+    assert set(released.domain.names) == {"t", "u"}
+
+
 def test_what_is_found_is_booked() -> None:
     """Noise and δ as the theorems have them, from the scale that was used; other texts come out nowhere."""
     rows = {"t": ["often"] * 400 + ["once"]}
@@ -193,6 +224,22 @@ def test_a_block_or_a_sample_pays_for_its_own_rows_only() -> None:
                 asked.find_levels("t", inner.remaining, Fraction(1, 10**5))
             with pytest.raises(Exception, match="before these are divided"):
                 asked.narrow(TEXTS)
+
+
+def test_texts_that_do_not_stand_out_are_not_held(tmp_path: Path) -> None:
+    """Of 6,000 texts of 5,000 letters (30 MB) only numbers are held: what comes out is bounded by the threshold."""
+    texts = [f"{i:05000}" if i % 3 else "often" for i in range(9000)]
+    pq.write_table(pa.table({"t": texts}), tmp_path / "rows.parquet", row_group_size=500)
+    curator = Curator(open_table(tmp_path / "rows.parquet", TEXTS), budget=ApproxDP(1, 1e-6))
+    inner = curator.in_gaussian(curator.budget, Fraction(1, 10**7))
+    del texts
+    tracemalloc.start()
+    try:
+        found = inner.find_levels("t", inner.remaining, Fraction(1, 10**7))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert set(found.counts) == {"often"} and peak < 15e6
 
 
 # -- bins: planted bugs ----------------------------------------------------------------------------------------------

@@ -31,12 +31,12 @@ from discreet.learn.query_release.leader import PerturbedLeader
 from discreet.learn.query_release.weights import MultiplicativeWeights
 from discreet.learn.query_release.workload import Parities
 from discreet.models.markov import MarkovRandomField
-from discreet.papers.chains import STEPS, ScaledSteps
 from discreet.papers.output_perturbation import PenalisedFit
 from discreet.papers.psgd import ClippedGradients
 from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.ledger import Ledger
+from discreet.privacy.queries.chains import ChainTables
 from discreet.privacy.queries.descent import SampledRounds
 from discreet.privacy.queries.distances import Distances, TotalDistance, WorstTable, WorthMeasuring
 from discreet.privacy.queries.edge_tests import CorrelationTest, DependenceTest, SpinTest, TripleSums
@@ -57,10 +57,8 @@ from discreet.privacy.unit import PrivacyUnit, Sensitivity
 from discreet.tables.base import Table
 from discreet.tables.encode import encode
 from discreet.tables.memory import MemoryTable
-from discreet.tables.sequences import steps_domain
 
 FOUR = Domain(tuple(Attribute.categorical(name, ["no", "yes"]) for name in "abcd"))
-WALKS = steps_domain(Attribute.categorical("place", ["hall", "desk"]), 3)
 GRID = Domain((Attribute.from_dict("x", {"bins": "private", "range": [0, 9], "integer": True}),))
 PAIR = Marginals(FOUR, [("a", "b")])
 FIELD = Field(FOUR, [("a", "b"), ("c",)], inference="exact")
@@ -111,7 +109,7 @@ CASES: dict[type, Callable[[], Any]] = {
     _CellSums: lambda: _CellSums(cells()),
     ClippedGradients: lambda: ClippedGradients(FIELD, FIELD.uniform(), 1.0),
     PenalisedFit: lambda: PenalisedFit(FOUR, [("a", "b")], 100.0),
-    ScaledSteps: lambda: ScaledSteps(WALKS),
+    ChainTables: lambda: ChainTables(FOUR),
     LargestSum: lambda: LargestSum(ParitySums(FOUR, [("a",), ("b",)])),
     WorstTable: lambda: WorstTable(Distances(FOUR, [("a", "b")], [np.zeros((2, 2))])),
     TotalDistance: lambda: TotalDistance(FOUR, [("a",), ("a", "b")], [np.zeros(2), np.ones((2, 2))]),
@@ -180,7 +178,7 @@ def with_another(domain: Domain, other: Attribute) -> Domain:
 
 
 def other_domains(asked: Any) -> Iterator[tuple[str, Domain]]:
-    domain = {ScaledSteps: WALKS, Histograms: GRID}.get(type(asked), FOUR)
+    domain = {Histograms: GRID}.get(type(asked), FOUR)
     for used in asked.attributes:
         yield f"without {used.name}", Domain(tuple(a for a in domain.attributes if a.name != used.name))
         for how, other in other_columns(used).items():
@@ -193,9 +191,8 @@ def test_other_columns_are_refused_before_a_row_is_touched_and_for_nothing(kind:
     assert type(asked) is kind
     tried = 0
     for how, domain in other_domains(asked):
-        unit = PrivacyUnit("who", max_rows=2) if kind is ScaledSteps else PrivacyUnit()
         ledger = Ledger.in_memory(BUDGET)
-        curator = Curator(Untouchable(domain, unit.column), unit, BUDGET, ledger)
+        curator = Curator(Untouchable(domain), PrivacyUnit(), BUDGET, ledger)
         with pytest.raises(SchemaError, match=r"than the rows have|which the rows lack"):
             ask(curator, asked)
         with pytest.raises(SchemaError):  # also where nobody stands between
@@ -206,7 +203,7 @@ def test_other_columns_are_refused_before_a_row_is_touched_and_for_nothing(kind:
     assert tried >= 6
 
 
-@pytest.mark.parametrize("kind", [k for k in CASES if k is not ScaledSteps], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kind", CASES, ids=lambda k: k.__name__)
 def test_its_own_columns_are_answered(kind: type) -> None:
     """Also in another order, among others that it does not use, and where somebody peeked at one."""
     asked = CASES[kind]()
@@ -323,20 +320,18 @@ def test_files_and_memory_refuse_alike(value: str, tmp_path: Any) -> None:
                     ExactCurator(table).measure(asked)
 
 
-# -- tables of steps --------------------------------------------------------------------------------------------------
+# -- rows that count 1/K ----------------------------------------------------------------------------------------------
 
 
-def test_a_table_that_looks_like_steps_is_not_believed() -> None:
-    """Everybody claims one step, and has eight: eight times the declared change."""
-    rows = {"who": ["x"] * 8, "before": ["(start)"] * 8, "after": ["hall"] * 8, "steps": [1] * 8}
-    domain = steps_domain(Attribute.categorical("place", ["hall", "desk"]), 8)
+def test_a_table_that_did_not_count_its_rows_is_not_asked_for_weights() -> None:
+    rows = {"who": ["x"] * 8, **{name: ["no"] * 8 for name in FOUR.names}}
     unit = PrivacyUnit("who", max_rows=8)
-    curator = Curator(encode(rows, domain, unit="who"), unit, BUDGET)
-    for asked in (ScaledSteps(domain), LargestSum(ScaledSteps(domain))):
-        with pytest.raises(InputError, match=r"only a table made by discreet\.tables\.sequences\.steps"):
+    curator = Curator(encode(rows, FOUR, unit="who"), unit, BUDGET)
+    scaled = ChainTables(FOUR, tied=False, scaled=True)
+    for asked in (scaled, LargestSum(scaled)):
+        with pytest.raises(InputError, match=r"only a table made by discreet\.tables\.windows"):
             ask(curator, asked)
     assert curator.spent is None
-    ExactCurator(encode(rows, domain, unit="who"), unit).measure(Marginals(domain, [STEPS]))
 
 
 # -- queries whose public parts do not fit their own domain ------------------------------------------------------------

@@ -54,6 +54,7 @@ QUERIES = {
     "finer distances": Distances(DOMAIN, GROUPS, TWICE, finer=64),
     "sum of distances": TotalDistance(DOMAIN, GROUPS, TWICE),
     "finer sum of distances": TotalDistance(DOMAIN, GROUPS, TWICE, finer=64),
+    "weighted sum of distances": TotalDistance(DOMAIN, GROUPS, TWICE, weights=[7, *[2] * (len(GROUPS) - 1)]),
 }
 
 
@@ -124,6 +125,13 @@ def test_finer_distances_are_in_parts_of_a_record():
     assert found == pytest.approx(exact, abs=12 / 128)
     assert found != pytest.approx(rows.sum(Distances(DOMAIN, GROUPS, expected))[0], abs=0.1)
     assert rows.sum(TotalDistance(DOMAIN, GROUPS, expected, finer=64))[0].tolist() == [rows.sum(query)[0].sum()]
+    weights = list(range(1, len(GROUPS) + 1))
+    weighted = TotalDistance(DOMAIN, GROUPS, expected, weights=weights, finer=64)
+    assert rows.sum(weighted)[0].tolist() == [int(rows.sum(query)[0] @ weights)]
+    assert weighted.describe() != TotalDistance(DOMAIN, GROUPS, expected, finer=64).describe()
+    for wrong in ([1], [0] * len(GROUPS), [1.5] * len(GROUPS)):
+        with pytest.raises(InputError, match="as many weights, whole numbers above 0"):
+            TotalDistance(DOMAIN, GROUPS, expected, weights=wrong)
 
 
 def test_the_sensitivities_of_tables():

@@ -20,10 +20,11 @@ from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import LARGEST_SCALE, LARGEST_THRESHOLD, NoiseCall, SecureGateway
-from discreet.privacy.queries.descent import SampledRounds, noise_multiplier
+from discreet.privacy.queries.descent import SampledRounds
 from discreet.privacy.queries.edge_tests import SpinTest
 from discreet.privacy.queries.parities import PartnerResiduals
 from discreet.privacy.query import LargestSum, Marginals
+from discreet.privacy.subsampled import noise_multiplier
 from discreet.privacy.unit import PrivacyUnit, Sensitivity
 
 TWO = Domain.of({"a": 2, "b": 2})
@@ -158,7 +159,7 @@ def test_thresholds_fit_or_are_refused(power: int, delta: str) -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-12, 1e-9), (1.0, 0.0)])
 def test_rounds_whose_loss_is_lost_in_rounding_are_refused(epsilon: float, delta: float) -> None:
-    """The accountant takes a divergence that rounding made negative for no loss at all."""
+    """Noise so large that a round loses next to nothing is a mistake in the budget, or in δ."""
     with pytest.raises(BudgetError, match="too small for 3 rounds"):
         noise_multiplier(epsilon, delta, 0.5, 3)
 

@@ -11,7 +11,7 @@ from discreet.tables.base import Table
 class Untouchable(Table):
     """Rows that must not be looked at. It promises whatever a table can promise."""
 
-    counts_steps = True
+    knows_weights = True
 
     def __init__(self, domain: Domain, unit_column: str | None = None) -> None:
         self.domain, self.unit_column = domain, unit_column

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from discreet.domain import Attribute, Domain
 from discreet.encoding import Hashed
+from discreet.learn.quantiles import found_bins
 from discreet.privacy.queries.gradients import LevelGradients, SpinGradients
 from discreet.privacy.queries.histograms import Histograms
 from discreet.schema import parse_schema
@@ -88,6 +89,11 @@ range = "private"
 levels = "discover"
 strip = true
 ignore_case = true
+[columns.dose]
+bins = "private"
+range = [0, 50]
+step = 0.25
+most = 6
 [columns.seen]
 dates = {from = 2020-01-01, to = 2021-12-31, by = "month"}
 missing = "never"
@@ -100,6 +106,7 @@ def rows_to_be_found(n):
     return {
         "age": [None if i % 50 == 0 else int(a) for i, a in enumerate(rng.integers(15, 125, n))],
         "pay": np.round(rng.lognormal(7, 1.5, n), 2).tolist(),
+        "dose": (np.where(rng.random(n) < 0.3, 0, rng.integers(4, 210, n)) / 4).tolist(),
         "job": rng.choice(["cook", " Cook", "nurse", "<NULL>", "only one", "?"], n).tolist(),
         "seen": day,
         "who": [f"p{i // 2}" for i in range(n)],
@@ -109,10 +116,25 @@ def rows_to_be_found(n):
 def facts_to_be_found(table):
     """Everything that is counted, on rows that are clipped with a fixed key; and the rows under what was found."""
     job = TO_BE_FOUND["job"]
-    sums = [part.tolist() for part in table.clip(1, KEY).sum(Histograms(TO_BE_FOUND, ["age", "pay"]))]
+    query = Histograms(TO_BE_FOUND, ["age", "pay", "dose"])
+    sums = table.clip(1, KEY).sum(query)
     hashed = Hashed.of(job, KEY)
     texts = table.under(Domain((hashed,))).clip(1, KEY).count_sparse(("job",))
     spelled = table.texts(hashed, {hashed.number(text) for text in ("cook", "nurse", "only one", "nobody")})
-    found = Domain((replace(job, levels=("cook", "nurse"), sought=None), TO_BE_FOUND["seen"]))
-    counts = [part.tolist() for part in table.under(found).count([("job",), ("seen",)])]
-    return str((sums, sorted(texts.items()), sorted(spelled.items()), counts))
+    bins = [_bins(TO_BE_FOUND[name], query, sums) for name in ("age", "pay", "dose")]
+    found = Domain((*bins, replace(job, levels=("cook", "nurse"), sought=None), TO_BE_FOUND["seen"]))
+    counts = [part.tolist() for part in table.under(found).count([("job",), ("seen",), ("age", "dose"), ("pay",)])]
+    whole = [part.tolist() for part in sums]
+    return str((whole, sorted(texts.items()), sorted(spelled.items()), [b.to_dict() for b in bins], counts))
+
+
+def _bins(attribute, query, sums):
+    """The column as it is found from its histograms, with noise that is the same for every engine."""
+    rng = np.random.default_rng(4)
+    own = [
+        s + rng.normal(0, 2, len(s))
+        for s, p in zip(sums, query.parts, strict=True)
+        if p.about["column"] == attribute.name
+    ]
+    bins = found_bins(attribute.sought, own, [4.0] * len(own))
+    return replace(attribute, sought=None, edges=bins.edges, heaps=bins.heaps, spread=bins.spread)

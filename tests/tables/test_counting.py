@@ -143,7 +143,7 @@ class SumOfSquares:
 
     cliques = None
     columns = ("c1", "c0")
-    needs_steps = False
+    needs_weights = False
 
     def __init__(self, domain):
         self.attributes = tuple(domain[name] for name in self.columns)

@@ -32,6 +32,7 @@ from discreet import Curator, Marginals, PrivacyUnit, PureDP, encode, open_table
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import EngineError, InputError
+from discreet.evaluate import evaluate
 from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.learn.fields.pairwise import PairwiseField
 from discreet.learn.networks.optimal import OptimalNetwork
@@ -69,6 +70,15 @@ def test_sums_are_those_of_memory_to_the_last_unit(mixed):
     table, reference, _ = mixed
     assert same_sums(table, reference, mixed_domain())
     assert "1500" not in repr(table)
+
+
+def test_an_evaluation_has_the_same_figures_as_in_memory(mixed):
+    table, reference, path = mixed
+    other = {"itself": open_table(path, mixed_domain())}
+    every = [evaluate(rows, other, triples=3, classifiers=False) for rows in (table, reference)]
+    spark, memory = (found.to_dict()["releases"]["itself"] for found in every)
+    for key in ("columns", "pairs", "triples", "correlations", "numbers"):
+        assert spark[key] == memory[key]
 
 
 def test_columns_that_are_to_be_found_are_counted_as_in_memory(spark):

@@ -18,13 +18,15 @@ from discreet.papers.theory import (
     lemmas,
     lower,
     packing,
+    polynomials,
     stability,
     upper,
 )
 from discreet.papers.theory.bound import Bound, readable
 
 HERE = {"items": items, "upper": upper, "lower": lower, "lemmas": lemmas, "packing": packing,
-        "composition": composition, "frank_wolfe": frank_wolfe, "stability": stability}  # fmt: skip
+        "composition": composition, "frank_wolfe": frank_wolfe, "stability": stability,
+        "polynomials": polynomials}  # fmt: skip
 E = math.e
 
 

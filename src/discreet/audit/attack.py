@@ -3,7 +3,7 @@
 Who knows all records but one person's, the method and the law of the noise is shown a release and says whether that
 person was in. What they use is the exact likelihood ratio of the noisy tables, and of everything else that came out
 what *shadow runs* of the same method on both tables taught them. The canary, and the crowd around it, are the worst of
-several that were tried.
+dozens that were tried: a few runs of each, more of those that look worse, and what they showed teaches, too.
 
 ε-DP promises that no attack whatever has true alarms of more than e^ε times its false alarms (plus δ), so that being
 right exceeds chance by at most (e^ε − 1 + 2δ)/(e^ε + 1), the *advantage*: true minus false alarms. What an attack
@@ -40,11 +40,16 @@ from .statistical import clopper_pearson, lower_bound
 
 Fit = Callable[[Curator], Any]
 Make = Callable[[Table, PrivacyUnit, Budget], Curator]
-RUNS, CROWD = 300, 30
+Sides = tuple[list[Seen], list[Seen]]
+Releases = Callable[[World, int], Sides]
+IntArray = NDArray[np.int64]
+RUNS, CROWDS = 300, (8, 16, 32, 64, 128)
 CONFIDENCE, ALARM = 0.95, 0.999
 """Of the intervals that are shown; and of the bound that has to exceed the promise before we speak of a bug."""
 _DELTA_OF_ZCDP = 1e-6
-_TRIED = 6  # runs a side with which a candidate for the worst case is tried
+_RUNGS = ((4, 10), (8, 3), (20, 1))
+"""Of the search for the worst case: so many more runs a side of each candidate, and how many of them go on."""
+_SHUFFLED = 8
 _CLEARLY = 3.0  # standard errors by which a number has to differ to be looked at
 _LABEL = "runs of the attack"
 
@@ -93,7 +98,7 @@ class Attack:
         out = [
             f"Is this person in? A coin is right in 50.0 % of cases. The promise, {self.budget}, is that nobody is "
             f"right in more than {_right(self.promise)}, whatever they know and do.",
-            f"The strongest of our attacks is right in {_right(self.advantage)} ({_right(max(low, 0))} to "
+            f"The strongest of our attacks is right in {_right(self.advantage)} ({_right(low)} to "
             f"{_right(high)} at 95 %): it knows all other records, the method and the noise. Canary: {self.world}; "
             f"{self.runs} releases with it and as many without.",
         ]
@@ -189,21 +194,24 @@ def attack(
     if runs < 40:
         raise InputError(f"an attack needs 40 runs or more to show anything, got {runs}")
     epsilon, delta = _promise(budget)
-    candidates = worlds(domain, unit, rows, CROWD, seed)
+    candidates = worlds(domain, unit, rows, CROWDS, seed)
     shadows = max(40, runs // 3)
-    total = len(candidates) * 2 * _TRIED + 2 * shadows + 2 * runs
+    left = [len(candidates), *(most for _, most in _RUNGS)]
+    searched = sum(min(left[0], tried) * more for tried, (more, _) in zip(left, _RUNGS, strict=False))
+    shadows -= min(shadows, sum(more for more, _ in _RUNGS))  # runs of the search teach as well
+    total = 2 * (searched + shadows + runs)
     done = iter(track(range(total), total, _LABEL))
 
-    def releases(world: World, count: int) -> tuple[list[Seen], list[Seen]]:
-        out: tuple[list[Seen], list[Seen]] = ([], [])
+    def releases(world: World, count: int) -> Sides:
+        out: Sides = ([], [])
         for _ in range(count):
             for side, table in zip(out, world.tables, strict=True):
                 next(done, None)
                 side.append(world.look(_released(fit, table, unit, budget, make)))
         return out
 
-    world = max(candidates, key=lambda each: _promising(*releases(each, _TRIED)))
-    score, threshold = _learned(*releases(world, shadows))
+    world, seen = _worst(candidates, releases)
+    score, threshold = _learned(*(a + b for a, b in zip(seen, releases(world, shadows), strict=True)))
     without, with_it = ([score(seen) for seen in side] for side in releases(world, runs))
     bound = lower_bound(without, with_it, delta=delta, confidence=ALARM)
     advantage, interval, least, curve = _counted(np.array(without), np.array(with_it), threshold)
@@ -241,24 +249,59 @@ def _told_apart(fit: Fit, world: World, unit: PrivacyUnit, budget: Budget) -> fl
 # -- learning to tell ------------------------------------------------------------------------------------------------
 
 
+def _worst(candidates: Sequence[World], releases: Releases) -> tuple[World, Sides]:
+    """The candidate whose releases tell most, and those of its releases that were looked at."""
+    kept: list[tuple[World, Sides]] = [(world, ([], [])) for world in candidates]
+    for more, most in _RUNGS:
+        for world, seen in kept:
+            for side, new in zip(seen, releases(world, more), strict=True):
+                side += new
+        kept = sorted(kept, key=lambda each: _promising(*each[1]), reverse=True)[:most]
+    return kept[0]
+
+
 def _promising(without: Sequence[Seen], with_it: Sequence[Seen]) -> float:
-    """How well a few runs of each side can be told apart, by any of what is seen."""
-    losses = np.mean([s.loss for s in with_it]) - np.mean([s.loss for s in without])
-    forms = [Counter(s.form for s in side) for side in (without, with_it)]
-    shared = sum((forms[0] & forms[1]).values()) / len(without)
-    same = forms[0].keys() == forms[1].keys() and len(forms[0]) == 1
-    moved = 0.0
-    if same and len(without[0].numbers):
-        a, b = (np.array([s.numbers for s in side]) for side in (without, with_it))
-        spread = np.sqrt((a.var(axis=0) + b.var(axis=0)) / 2) + 1e-9
-        moved = float(np.minimum(np.abs(a.mean(axis=0) - b.mean(axis=0)) / spread, 50).max())
-    return float(losses) + moved / 4 + (10 * (1 - shared) if len(forms[0]) <= 3 else 0.0)
+    """About which advantage these releases allow, by whatever tells most: of the noisy tables E[(1 − e^{−L})₊], L their
+    log likelihood ratio, which few runs tell well; of forms and numbers by how much more they differ between the sides
+    than between shuffled ones."""
+    loss = np.array([*(-s.loss for s in without), *(s.loss for s in with_it)])
+    tables = float(np.maximum(-np.expm1(-np.maximum(loss, 0)), 0).mean())
+    n, every = len(without), [*without, *with_it]
+    forms = np.unique([hash(s.form) for s in every], return_inverse=True)[1]
+    told = _more_than_shuffled(lambda a, b: _apart(forms[a], forms[b]), n)
+    numbers = 0.0
+    if len({s.form for s in every}) == 1 and len(every[0].numbers):
+        values = np.array([s.numbers for s in every])
+        numbers = math.erf(_more_than_shuffled(lambda a, b: _shift(values[a], values[b]), n) / math.sqrt(8))
+    return max(tables, told, numbers)
+
+
+def _more_than_shuffled(differ: Callable[[IntArray, IntArray], float], n: int) -> float:
+    """How much more two halves of 2n runs differ than halves that were chosen at random."""
+    rng = np.random.default_rng(n)
+    by_chance = [differ(*np.split(rng.permutation(2 * n), 2)) for _ in range(_SHUFFLED)]
+    return max(0.0, differ(np.arange(n), np.arange(n, 2 * n)) - float(np.mean(by_chance)))
+
+
+def _apart(a: IntArray, b: IntArray) -> float:
+    """Total variation of two samples of whole numbers."""
+    cells = int(max(a.max(), b.max())) + 1
+    return float(np.abs(np.bincount(a, minlength=cells) - np.bincount(b, minlength=cells)).sum()) / (2 * len(a))
+
+
+def _shift(a: Array, b: Array) -> float:
+    """The largest difference of means, in standard deviations."""
+    spread = np.sqrt((a.var(axis=0) + b.var(axis=0)) / 2) + 1e-9 * (1 + np.abs(a).max(axis=0))
+    return float(np.minimum(np.abs(a.mean(axis=0) - b.mean(axis=0)) / spread, 50).max())
 
 
 def _learned(without: Sequence[Seen], with_it: Sequence[Seen]) -> tuple[Callable[[Seen], float], float]:
     """A score that is larger for releases with the canary: of the likelihood ratio, the odds of the form, a ratio and a
     direction in the numbers, and all together, whatever tells best on shadow runs that taught nothing. And from which
-    score on these runs would have raised the alarm: so that all runs that follow may count."""
+    score on these runs would have raised the alarm: so that all runs that follow may count.
+
+    Where all is made of the noisy tables nothing beats their likelihood ratio, at threshold 0: it is given up only for
+    what is better by more than the chance of so many runs."""
     half = len(without) // 2
     odds = _odds(without[:half], with_it[:half])
     ratio, along = _of_numbers(without[:half], with_it[:half])
@@ -268,11 +311,15 @@ def _learned(without: Sequence[Seen], with_it: Sequence[Seen]) -> tuple[Callable
 
     a, b = (np.array([features(s) for s in side[half:]]) for side in (without, with_it))
     weights = [*np.eye(a.shape[1]), _discriminant(a, b)]
-    best = max(weights, key=lambda w: _auc(a @ w, b @ w))
+    areas = [_auc(a @ w, b @ w) for w in weights]
+    tables = areas[0] + math.sqrt(1 / (6 * len(a))) >= max(areas)  # a standard deviation of an area that says nothing
+    best = weights[0 if tables else int(np.argmax(areas))]
 
     def score(seen: Seen) -> float:
         return float(f"{features(seen) @ best:.9g}")  # what is equal but for rounding is equal
 
+    if tables:
+        return score, 0.0
     off, on = (np.array([score(seen) for seen in side[half:]]) for side in (without, with_it))
     return score, max(np.unique([*off, *on]), key=lambda t: (on >= t).mean() - (off >= t).mean())
 

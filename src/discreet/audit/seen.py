@@ -132,15 +132,22 @@ def _leaves(value: Any, depth: int) -> Iterator[Any]:
                 yield from _leaves(getattr(value, field.name), depth + 1)
 
 
-def worlds(domain: Domain, unit: PrivacyUnit, rows: NDArray[Any] | None, size: int, seed: int) -> list[World]:
-    """Candidates for the worst case: a crowd that is all alike, varied, lacks levels, or is nobody (or these public
-    rows); and a canary that is like none of them, like the first of them, or like anything."""
+def worlds(
+    domain: Domain, unit: PrivacyUnit, rows: NDArray[Any] | None, sizes: Sequence[int], seed: int
+) -> list[World]:
+    """Candidates for the worst case: a crowd that is all alike, of two kinds, varied, lacks levels, or is nobody (or
+    these public rows); and a canary that is like none of them, like the first of them, or like anything. Crowds of
+    several sizes: what a threshold decides is nearest to it at one of them."""
     rng = np.random.default_rng(seed)
     shape = np.array(domain.shape)
     first, last = np.zeros(len(shape), dtype=np.int64), shape - 1
-    crowds = {"records that are all alike": np.tile(first, (size, 1)), "no other record": np.zeros((0, len(shape)))}
-    crowds["varied records"] = rng.integers(0, shape, size=(size, len(shape)))
-    crowds["records without the last levels"] = rng.integers(0, np.maximum(shape - 1, 1), size=(size, len(shape)))
+    crowds: dict[str, NDArray[Any]] = {"no other record": np.zeros((0, len(shape)))}
+    for size in sizes:
+        crowds[f"{size} records that are all alike"] = np.tile(first, (size, 1))
+        crowds[f"{size} records of two kinds"] = np.where(np.arange(size)[:, None] % 2, last, first)
+        crowds[f"{size} varied records"] = rng.integers(0, shape, size=(size, len(shape)))
+        lacking = rng.integers(0, np.maximum(shape - 1, 1), size=(size, len(shape)))
+        crowds[f"{size} records without the last levels"] = lacking
     if rows is not None:
         crowds = {"the public rows": rows}
     canaries = {"one of the last levels": last, "one of the first levels": first, "any": rng.integers(0, shape)}

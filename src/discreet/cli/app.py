@@ -29,6 +29,7 @@ from . import (
     sample,
     schema,
     show,
+    start,
     structure,
     verify,
 )
@@ -38,6 +39,7 @@ from .failures import HELP, Exit, explain
 
 app = Commands(name="discreet", pretty_exceptions_enable=False, epilog=HELP)  # a traceback may show private values
 COMMANDS: tuple[tuple[str, Any], ...] = (
+    ("start", start.start),
     ("schema", schema.app),
     ("plan", fit.plan),
     ("fit", fit.fit),
@@ -84,6 +86,7 @@ def root(
     \b
     [bold]A first release[/bold]
       discreet demo                                   see it all once
+      discreet start patients.csv                     all of this on a page
       discreet schema draft patients.csv              a first schema, to be edited
       discreet ledger create ledger.db --epsilon 3    what may be spent in all
       discreet fit patients.csv --schema schema.toml --epsilon 1 \\

@@ -15,7 +15,7 @@ from .failures import WrongUse
 from .spending import Order, Work, spend
 
 if TYPE_CHECKING:
-    from ..domain import Clique, Domain
+    from ..domain import Domain
     from ..learn.procedure import Procedure
     from ..measurement import Measurements
     from ..privacy.unit import PrivacyUnit
@@ -38,12 +38,13 @@ def certify(
     *,
     money: options.Money,
     protected: options.Protection,
-    cliques: Annotated[
-        list[str] | None,
+    workload: Annotated[
+        str | None,
         typer.Option(
+            "--workload",
             "--cliques",
-            metavar="'a,b; b,c,d'",
-            help="The tables to compare, inline or a file; default: all pairs of columns.",
+            metavar="pairs|triples|FILE|'a,b 2; a,c'",
+            help="The tables to compare, with weights for the mean; default: all pairs, alike.",
         ),
     ] = None,
     target: Annotated[
@@ -69,7 +70,7 @@ def certify(
       discreet certify model.zip patients.csv --schema schema.toml \\
           --epsilon 0.1 --delta 1e-6 --ledger ledger.db
       discreet certify model.zip patients.csv --epsilon 0.1 \\
-          --cliques "smoke,lung; smoke,bronc,dysp" -o certified.zip
+          --workload "smoke,lung 2; smoke,bronc,dysp" -o certified.zip
       discreet certify model.zip patients.csv --epsilon 0.1 --target lung
     """
     from ..learn.certifying import certify_later
@@ -83,8 +84,7 @@ def certify(
     domain = release.model.domain
     _check_schema(schema, domain)
     unit = _unit(release, protected)
-    wanted = _cliques(cliques, domain)
-    procedure = certify_later(release.model, unit, budget, wanted, checked_public_size(public_size), target)
+    procedure = certify_later(release.model, unit, budget, workload, checked_public_size(public_size), target)
     path = said.output or model.with_name(f"{model.stem}-certified.zip")
     if path.suffix.lower() != ".zip":
         raise WrongUse(f"a release is a .zip file, got {path}")
@@ -145,9 +145,3 @@ def _unit(release: Release, said: options.Protection) -> PrivacyUnit:
     if said.unit_column is None and said.max_rows is None:
         return known if said.relation is None else replace(known, relation=said.unit().relation)
     return replace(said, relation=said.relation or known.relation).unit()
-
-
-def _cliques(said: list[str] | None, domain: Domain) -> tuple[Clique, ...]:
-    from ..learn.graph_input import cliques_of
-
-    return () if not said else tuple(cliques_of(said, domain))

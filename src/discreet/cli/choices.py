@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from .failures import WrongUse
 if TYPE_CHECKING:
     from ..domain import Domain
     from ..spec import Spec
+    from ..tables.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,41 @@ class Choices(options.Text, options.Wanted):
     # -- the public objects that these words stand for ----------------------------------------------------------------
 
     def domain(self) -> Domain:
+        windows = self.windows()
+        return self._columns() if windows is None else windows.domain
+
+    def windows(self) -> Windows | None:
+        """How the rows become windows; None where they are records as they are."""
+        said = {name: getattr(self, name) for name in _TIMES if getattr(self, name) is not None}
+        if not said:
+            return None
+        for name in ("time_column", "window", "unit_column"):
+            if getattr(self, name) is None:
+                first, option = (f"--{n.replace('_', '-')}" for n in (next(iter(said)), name))
+                raise WrongUse(f"{first} is about windows of people's sequences, which need {option} too")
+        from ..tables.windows import Windows
+
+        if self.engine not in (None, "auto", "memory"):
+            raise WrongUse(f"--engine {self.engine}: windows are cut in memory; leave it out")
+        columns = self._columns()
+        if self.state_column is None and len(columns) > 1:
+            raise WrongUse("the schema has several columns: say with --state-column which of them is the state")
+        states = columns[self.state_column or columns.names[0]]
+        segment: Any = self.segment
+        with suppress(ValueError):
+            segment = None if segment is None else float(segment)
+        assert self.unit_column is not None and self.time_column is not None and self.window is not None
+        return Windows(
+            states,
+            self.unit_column,
+            self.time_column,
+            self.window,
+            sequence=self.sequence_column,
+            segment=segment,
+            null=self.null_state,
+        )
+
+    def _columns(self) -> Domain:
         from ..schema import load_schema
 
         if self.schema is None:
@@ -70,11 +107,14 @@ class Choices(options.Text, options.Wanted):
 # -- the run file ------------------------------------------------------------------------------------------------------
 
 _TEXT = ("data", "schema", "relation", "unit_column", "engine", "delimiter", "ledger", "output", "purpose", "weight")
+_TIMES = ("time_column", "window", "segment", "null_state", "state_column", "sequence_column")
 _LEARN = ("family", "method", "graph", "cliques", "workload", "target", "options", "public_size", "approximate_size")
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(_TEXT, ((str,), "text in quotes")),
     **dict.fromkeys(("epsilon", "delta", "rho"), ((int, float, str), "a number")),
-    "max_rows": ((int,), "a whole number"),
+    **dict.fromkeys((name for name in _TIMES if name.endswith(("column", "state"))), ((str,), "text in quotes")),
+    "segment": ((str, int, float), "a number, or a word in quotes"),
+    **dict.fromkeys(("max_rows", "window"), ((int,), "a whole number")),
     "row_is_line": ((bool,), "true or false"),
     "card": ((dict,), "a table, [card]"),
     **dict.fromkeys(

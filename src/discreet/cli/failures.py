@@ -95,15 +95,16 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
 def explain(error: BaseException) -> Exit:
     """Say on stderr what went wrong, in one line (but for a question, which is shown with the wrong place marked), and
     return the exit code."""
-    if isinstance(error, AfterTheSpend):
-        message, _ = _explained(error.error)
-        return _say(f"{message.rstrip('.')}; {error}", Exit.AFTER_THE_SPEND)
     if type(error).__name__ == "NoArgsIsHelpError":  # some versions of click: the help was shown, and says it all
         return Exit.WRONG_USE
-    return _say(*_explained(error))
+    return _say(*in_words(error))
 
 
-def _explained(error: BaseException) -> tuple[str, Exit]:
+def in_words(error: BaseException) -> tuple[str, Exit]:
+    """What went wrong, and how a command ends by it."""
+    if isinstance(error, AfterTheSpend):
+        message, _ = in_words(error.error)
+        return f"{message.rstrip('.')}; {error}", Exit.AFTER_THE_SPEND
     if isinstance(error, Interrupted):
         return str(error), Exit.INTERRUPTED
     if isinstance(error, KeyboardInterrupt | typer.Abort):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,6 +105,9 @@ def fit(
       discreet fit visits.csv --schema schema.toml --rho 0.1 \\
           --unit-column patient --max-rows 5 --family field \\
           --cliques "ward,age; ward,outcome"
+      discreet fit wifi.csv --schema rooms.toml --epsilon 1 --family chain \\
+          --unit-column person_day --max-rows 2 \\
+          --time-column when --segment hour --window 6 --null-state away
       discreet fit --run monthly.toml -o march.zip
     """
     line = line_of(wanted, **vars(text), ledger=ledger, output=output, purpose=purpose, weight=weight)
@@ -119,25 +123,50 @@ def fit(
     path = choices.output or Path("model.zip")
     if path.suffix.lower() != ".zip":
         raise WrongUse(f"a release is a .zip file, got {path}; `discreet sample` and `discreet show` write other kinds")
-    order = Order(
+
+    def announce() -> None:
+        if not as_json and not no_plan:
+            show_plan(prepared, as_json=False)
+
+    def tell(release: Release) -> None:
+        _say_release(release, prepared, path, as_json=as_json)
+
+    order = order_of(prepared, choices.data, path, card=card, force=force, checkpoint=checkpoint, run=run)
+    spend(order, announce, work_of(prepared, tell))
+
+
+def order_of(
+    prepared: Prepared,
+    data: Path,
+    output: Path,
+    *,
+    run: Path | None,
+    card: Path | None = None,
+    force: bool = False,
+    checkpoint: Path | None = None,
+) -> Order:
+    """A fit as something to be paid for."""
+    choices = prepared.choices
+    return Order(
         procedure=prepared.procedure,
-        data=choices.data,
+        data=data,
         delimiter=choices.delimiter,
         row_is_line=choices.row_is_line,
         engine=choices.engine,
         public_size=prepared.public_size,
+        windows=choices.windows(),
         ledger=choices.ledger,
         purpose=choices.purpose or "fit",
-        output=path,
+        output=output,
         card=card,
         force=force,
         checkpoint=checkpoint,
         inputs=(*choices.files(), run),
     )
 
-    def announce() -> None:
-        if not as_json and not no_plan:
-            show_plan(prepared, as_json=False)
+
+def work_of(prepared: Prepared, tell: Callable[[Release], None]) -> Work[Release]:
+    """What a fit makes of the answers, and how that is told."""
 
     def make(released: Measurements) -> Release:
         from ..release import Release
@@ -145,7 +174,7 @@ def fit(
         learned = prepared.spec.conclude(released, prepared.domain, prepared.totals)
         if learned.remark:
             note(f"Remark: {learned.remark}")
-        return Release.of(learned, choices.echo(), choices.card)
+        return Release.of(learned, prepared.choices.echo(), prepared.choices.card)
 
     def save_card(release: Release, place: Path) -> None:
         from ..io.atomic import write_atomically
@@ -153,10 +182,7 @@ def fit(
 
         write_atomically(place, [card_yaml(release).encode()])
 
-    def tell(release: Release) -> None:
-        _say_release(release, prepared, path, as_json=as_json)
-
-    spend(order, announce, Work(make, tell, "model.zip", save_card))
+    return Work(make, tell, "model.zip", save_card)
 
 
 def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: bool) -> None:
@@ -204,9 +230,10 @@ def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:
             )
     engine = choices.engine or "auto"
     where = choices.data or Path()
-    rows.check_rows(where, choices, prepared.domain, choices.unit_column, engine)
+    windows = choices.windows()
+    rows.check_rows(where, choices, prepared.domain, choices.unit_column, engine, windows)
     with progress():
-        table = rows.open_rows(where, choices, prepared.domain, choices.unit_column, engine)
+        table = rows.open_rows(where, choices, prepared.domain, choices.unit_column, engine, windows)
         asked = prepared.procedure
         curator = ResearchCurator(table, asked.unit, asked.budget, seed=seed, public_size=prepared.public_size)
         model = prepared.spec.conclude(asked.run(curator), prepared.domain, prepared.totals).model

@@ -166,11 +166,56 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class Wanted(Protection, Money, Sources):
+class Times:
+    """How a long table of people and times becomes windows."""
+
+    time_column: Annotated[
+        str | None,
+        typer.Option(
+            "--time-column",
+            metavar="COLUMN",
+            help="The rows are a long table, one for each person (--unit-column) and time: cut them into windows, with "
+            "a column t1, t2, … for each time. See docs/chains.md.",
+        ),
+    ] = None
+    window: Annotated[
+        int | None, typer.Option("--window", metavar="T", help="With --time-column: how many times a window has.")
+    ] = None
+    segment: Annotated[
+        str | None,
+        typer.Option(
+            "--segment",
+            metavar="hour|day|NUMBER",
+            help="With --time-column: a window is an hour (minute, day, week, so many seconds), in T slots; default: T "
+            "rows one after the other.",
+        ),
+    ] = None
+    null_state: Annotated[
+        str | None,
+        typer.Option("--null-state", metavar="LEVEL", help="With --time-column: the state that means nobody was seen."),
+    ] = None
+    state_column: Annotated[
+        str | None,
+        typer.Option(
+            "--state-column", metavar="COLUMN", help="With --time-column: which column of the schema is the state."
+        ),
+    ] = None
+    sequence_column: Annotated[
+        str | None,
+        typer.Option(
+            "--sequence-column",
+            metavar="COLUMN",
+            help="With --time-column: a column that cuts a person's rows into sequences.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Wanted(Times, Protection, Money, Sources):
     """What `fit` learns and what `plan` shows of it."""
 
     family: Annotated[
-        str | None, typer.Option("--family", metavar="network|field|spin", help="What kind of model to learn.")
+        str | None, typer.Option("--family", metavar="network|field|spin|chain", help="What kind of model to learn.")
     ] = None
     method: Method = None
     graph: Annotated[

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..tables.base import Table
     from ..tables.delimited import DelimitedFile
     from ..tables.sources import SourceFile
+    from ..tables.windows import Windows
 
 _OTHER_FILES = (".parquet", ".pq")
 
@@ -35,8 +36,15 @@ def open_one(data: Path, text: Text) -> SourceFile:
     return open_file(data, row_is_line=bool(text.row_is_line))
 
 
-def check_rows(data: Path, text: Text, domain: Domain, unit_column: str | None, engine: str) -> None:
+def check_rows(
+    data: Path, text: Text, domain: Domain, unit_column: str | None, engine: str, windows: Windows | None = None
+) -> None:
     """What can be found wrong with the data before anything is planned or spent."""
+    if windows is not None:
+        if not data.exists() and "*" not in str(data):
+            raise FileFormatError(f"there is no file {data}")
+        windows.check(data, text.delimiter, row_is_line=bool(text.row_is_line))
+        return
     if is_delimited(data) and engine != "spark":
         # The first line is public: a wrong file is found before there is any talk of a plan.
         file = _open_text(data, text)
@@ -49,8 +57,12 @@ def check_rows(data: Path, text: Text, domain: Domain, unit_column: str | None, 
         open_rows(data, text, domain, unit_column, "duckdb")  # reads nothing yet but the names of the columns
 
 
-def open_rows(data: Path, text: Text, domain: Domain, unit_column: str | None, engine: str) -> Table:
+def open_rows(
+    data: Path, text: Text, domain: Domain, unit_column: str | None, engine: str, windows: Windows | None = None
+) -> Table:
     """The rows as a table that a curator can hold."""
+    if windows is not None:
+        return windows.open(data, text.delimiter, row_is_line=bool(text.row_is_line))
     from ..tables.open import open_table
 
     return open_table(

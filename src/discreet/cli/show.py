@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import FileFormatError, counted
+from ..errors import CostError, FileFormatError, InputError, counted
 from . import kept, options, places
 from .console import say, say_json, say_table
 from .failures import WrongUse
@@ -164,12 +164,18 @@ def _doubtful(release: Release) -> list[str]:
     from ..release import DRAWS
     from ..report.page import doubtful_edges
 
-    if not release.has_intervals:
-        return []
-    if release.interval_seconds(DRAWS) > _PATIENCE_SECONDS:
-        return ["Which edges noise alone could have made, `discreet report` says; it takes a while."]
+    try:
+        if not release.has_intervals:
+            return []
+        if release.interval_seconds(DRAWS) > _PATIENCE_SECONDS:
+            return ["Which edges noise alone could have made, `discreet report` says; it takes a while."]
+        intervals = kept.intervals(release, 0.9, DRAWS, 0)
+    except (InputError, CostError):
+        return [
+            "How far noise moved it cannot be told, as its parts do not fit together; `discreet verify` tells more."
+        ]
     model = release.model
-    found = doubtful_edges(model, model.edge_strength(), kept.intervals(release, 0.9, DRAWS, 0))
+    found = doubtful_edges(model, model.edge_strength(), intervals)
     if not found:
         return ["All edges stand out from the noise."]
     named = [" – ".join(edge) for edge in sorted(found)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from ..privacy.budget import Budget
     from ..privacy.curator import Curator
     from ..privacy.ledger import Ledger
+    from ..tables.windows import Windows
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Saved)
+Watch = Callable[[], AbstractContextManager[None]]
 KEEP_ANSWERS = "With --checkpoint FILE a run keeps its answers, and goes on without paying again"
 
 
@@ -43,6 +45,8 @@ class Order(options.Spending):
     data: Path
     engine: str | None = None
     public_size: int | None = None
+    windows: Windows | None = None
+    """How the rows become windows, where they are not records as they are."""
     card: Path | None = None
     inputs: tuple[Path | None, ...] = ()
     """Further files that are read, such as the schema: no output may take their place."""
@@ -67,8 +71,8 @@ class Work(Generic[S]):
     show: Callable[[S], None] | None = None
 
 
-def spend(order: Order, show_plan: Callable[[], None], work: Work[S]) -> None:
-    """Run a procedure on private rows, and hand over what was bought."""
+def spend(order: Order, show_plan: Callable[[], None], work: Work[S], watch: Watch = progress) -> None:
+    """Run a procedure on private rows, and hand over what was bought; ``watch`` shows the progress."""
     procedure = order.procedure
     account = open_ledger(order.ledger)
     with account or nullcontext():
@@ -95,14 +99,14 @@ def spend(order: Order, show_plan: Callable[[], None], work: Work[S]) -> None:
                 raise FileFormatError(
                     "nobody reads the result, and no file is named for it: give -o; nothing was spent"
                 )
-            _buy(order, account, transcript, work)
+            _buy(order, account, transcript, work, watch)
     if order.ledger is None:
         note("Remark: no ledger was given, so nothing remembers this spend; --ledger FILE adds up what is released.")
     if not order.outputs:
         note("Remark: the release was not saved; -o FILE does, and what is asked again is paid again.")
 
 
-def _buy(order: Order, account: Ledger | None, transcript: Transcript | None, work: Work[S]) -> None:
+def _buy(order: Order, account: Ledger | None, transcript: Transcript | None, work: Work[S], watch: Watch) -> None:
     """Ask, save, settle, tell: in this order. Whatever fails once the budget is charged, what was bought is brought to
     safety, and what was spent is said."""
     from ..privacy.curator import Curator
@@ -114,7 +118,7 @@ def _buy(order: Order, account: Ledger | None, transcript: Transcript | None, wo
     try:
         with waiting("reading the rows"):
             table = _rows(order, rows.open_rows)
-        with progress():
+        with watch():
             curator = Curator(
                 table,
                 procedure.unit,
@@ -222,7 +226,7 @@ def _way_on(transcript: Transcript | None) -> str:
 
 def _rows(order: Order, how: Callable[..., T]) -> T:
     whole = order.procedure
-    return how(order.data, order, whole.domain, whole.unit.column, order.engine or "auto")
+    return how(order.data, order, whole.domain, whole.unit.column, order.engine or "auto", order.windows)
 
 
 def open_ledger(path: Path | None) -> Ledger | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Domain
+from ..extras import needed
 
 Codes = NDArray[np.int64]
 FEWEST = 40  # records below which a classifier would tell nothing
@@ -26,6 +27,10 @@ class Trained:
     most_frequent: float
 
 
+def _sklearn(part: str) -> Any:
+    return needed(f"sklearn.{part}", "an evaluation's classifiers", "discreet[sklearn]")
+
+
 def accuracy_of(domain: Domain, target: str, train: Codes, test: Codes) -> float:
     """Train a linear classifier of one column on all others; its accuracy on the test records."""
     return float((predicted(domain, target, train, test) == test[:, domain.index(target)]).mean())
@@ -33,13 +38,13 @@ def accuracy_of(domain: Domain, target: str, train: Codes, test: Codes) -> float
 
 def predicted(domain: Domain, target: str, train: Codes, test: Codes) -> Codes:
     """What a logistic regression on all levels of the other columns says; always the same where only one class is."""
-    from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-
     at = domain.index(target)
     classes = np.unique(train[:, at])
     if len(classes) == 1:
         return np.full(len(test), classes[0])
-    learned = LogisticRegression(max_iter=_ITERATIONS).fit(levels(domain, train, at), train[:, at])
+    learned = (
+        _sklearn("linear_model").LogisticRegression(max_iter=_ITERATIONS).fit(levels(domain, train, at), train[:, at])
+    )
     return np.asarray(learned.predict(levels(domain, test, at)), dtype=np.int64)
 
 
@@ -77,15 +82,13 @@ def propensity(real: Codes, synthetic: Codes) -> float:
     The tree sees how columns go together. It is grown on one half and asked about the other, and the other way round,
     so that chance does not look like a difference.
     """
-    from sklearn.tree import DecisionTreeClassifier  # type: ignore[import-untyped]
-
     n = min(len(real), len(synthetic))
     x = np.concatenate([real[:n], synthetic[:n]])
     y = np.repeat([0, 1], n)
     odd = np.tile(np.arange(n) % 2, 2) == 1
     squares = np.zeros(2 * n)
     for grown in (odd, ~odd):
-        tree = DecisionTreeClassifier(min_samples_leaf=max(1, min(_LEAF, n // 50)), random_state=0)
+        tree = _sklearn("tree").DecisionTreeClassifier(min_samples_leaf=max(1, min(_LEAF, n // 50)), random_state=0)
         p = tree.fit(x[grown], y[grown]).predict_proba(x[~grown])[:, 1]
         squares[~grown] = (p - 0.5) ** 2
     return float(squares.mean())

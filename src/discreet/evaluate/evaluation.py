@@ -147,8 +147,11 @@ class Evaluation:
 
     def verdict(self, release: Compared) -> str:
         """``"good"``, ``"fair"`` or ``"poor"``: pairs are not further away than twice what a fresh sample would be, or
-        half of what independent columns are; nearer than independent columns; or no nearer than these."""
+        half of what independent columns are; nearer than independent columns; or no nearer than these. Where columns
+        depend so little that a fresh sample would be no nearer than independent columns, these are no reproach."""
         mean, alone, fresh = self._means(release)
+        if len(release.pairs) and alone > fresh and mean > 0.95 * alone:
+            return "poor"
         if mean <= max(2 * fresh, alone / 2):
             return "good"
         return "fair" if mean < 0.95 * alone else "poor"

@@ -10,7 +10,8 @@ What is asked, within the share:
 1. the number of records, a fifth of the share, unless it is public or the tables so far tell it as well as that fifth
    would;
 2. under (ε, δ) and zCDP all distances at once, with Gaussian noise. Their mean has the noise that asking for the sum
-   alone would have: √m·Δ·√m against m·Δ, both divided by m;
+   alone would have: √m·Δ·√m against m·Δ, both divided by m. (With weights w it has √(m Σw²)/Σw times that, at least 1.
+   The same noise for all keeps every single interval as it is without weights.);
 3. under pure DP the mean has half of the rest, because m distances apart would have it √m times as noisy. The other
    half is for single pairs: for all of them where their noise leaves something to see, and otherwise for the largest
    one, selected privately and then measured.
@@ -20,18 +21,16 @@ Guarantee: the step's share; every request is a part of it, and what is asked de
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Clique, Domain
 from ..errors import BudgetError, InputError, counted
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
@@ -43,16 +42,15 @@ from ..privacy.query import Marginals
 from ..privacy.requests import Asking, Measure, Select
 from ..privacy.unit import PrivacyUnit
 from .accuracy import accuracy_step
+from .compared import Compared
 from .consistency import total_and_variance
+from .fields.purpose import Workload, workload_of
 from .planned import selecting
 from .procedure import Found, Procedure, Step, Whole
 
 Array = NDArray[np.float64]
 FOUND = "certificate"
 """Under which name the answers are found."""
-MOST_PAIRS = 3000
-"""Compared at once. Of more, so many are taken whose names have the smallest digests: public, and like any others."""
-LARGEST_TABLE = 2**22
 FINER = 64  # expectations are rounded to a 64th of a record, far below any noise
 SHOWN_WIDTH = 0.05
 """Noise beyond which single pairs are not worth asking for: half the width of a 90 % interval of total variation."""
@@ -101,38 +99,23 @@ def of_the_whole(step: Step, before: Whole, whole: Whole) -> Step:
     return replace(step, rows=tuple(rows))
 
 
-def all_pairs(domain: Domain) -> list[Clique]:
-    """Every pair of columns that a table can be held of; the column itself where there is only one."""
-    if len(domain) == 1:
-        return [domain.names]
-    return [c for c in combinations(domain.names, 2) if domain.size(c) <= LARGEST_TABLE]
-
-
-def some_of(cliques: Sequence[Clique]) -> list[Clique]:
-    """At most so many, by a public rule that has nothing to do with the records or the model."""
-    if len(cliques) <= MOST_PAIRS:
-        return list(cliques)
-    digests = {c: hashlib.sha256("\0".join(c).encode()).digest() for c in cliques}
-    chosen = set(sorted(cliques, key=digests.__getitem__)[:MOST_PAIRS])
-    return [c for c in cliques if c in chosen]
-
-
 @dataclass(frozen=True)
 class Certifying:
     """What is compared, with which share; ``estimate`` makes the model of what the steps before released.
 
-    ``cliques``: all pairs by default.
+    ``workload``: what to compare, as specifications hold it; all pairs by default.
     """
 
     share: Budget
     estimate: Callable[[Measurements], Model]
-    cliques: tuple[Clique, ...] = ()
+    workload: Workload = None
 
     def step(self, whole: Whole) -> Step:
         """The step, to be shown and run."""
-        compared, every = self._compared(whole.domain)
-        many = counted(len(compared), self._noun(whole.domain))
-        some = f" (of {every:,})" if every > len(compared) else ""
+        compared = Compared.of(self.workload, whole.domain)
+        alone = len(compared.cliques[0]) == 1 or compared.named
+        many = counted(len(compared.cliques), "table" if alone else "pair")
+        some = f" (of {compared.every:,})" if compared.every > len(compared.cliques) else ""
         kinds = ("laplace", selecting(self.share)) if isinstance(self.share, PureDP) else ("gaussian",)
 
         def asks(released: Measurements) -> Asking[Found]:
@@ -142,23 +125,13 @@ class Certifying:
             f"certificate: distances of {many}{some} from the model", self.share, asks, *kinds, kept=False
         )
 
-    def _noun(self, domain: Domain) -> str:
-        return "table" if self.cliques or len(domain) == 1 else "pair"
-
-    def _compared(self, domain: Domain) -> tuple[list[Clique], int]:
-        every = list(self.cliques) or all_pairs(domain)
-        if not every:
-            raise InputError("no pair of columns is small enough to be certified; coarsen columns in the schema")
-        if self.cliques and len(every) > MOST_PAIRS:
-            raise InputError(f"a certificate compares at most {MOST_PAIRS:,} tables, got {len(every):,}")
-        return some_of(every), len(every) if self.cliques else max(math.comb(len(domain), 2), 1)
-
     # -- asking ------------------------------------------------------------------------------------------------------
 
     def _asks(self, whole: Whole, released: Measurements) -> Asking[Found]:
         domain, unit = whole.domain, whole.unit
         model = self.estimate(released)
-        compared, every = self._compared(domain)
+        compared = Compared.of(self.workload, domain)
+        cliques = compared.cliques
         count, rest = self.share.split(_PARTS)
         before = _told(released, whole)
         fifth = Measure(count, Marginals(domain, [()]), _kind(count))
@@ -169,33 +142,36 @@ class Certifying:
             rest = self.share
             records, variance = before
         records = max(records, 1.0)
-        shapes, computed = marginals(model, compared)
+        shapes, computed = marginals(model, cliques)
         expected = [records * mu for mu in shapes]
         facts: dict[str, Any] = {
-            "cliques": [list(c) for c in compared],
-            "every": every,
-            "workload": bool(self.cliques),
+            "cliques": [list(c) for c in cliques],
+            "every": compared.every,
+            "workload": compared.named,
+            **({"weights": list(compared.weights)} if compared.weights else {}),
             "records": records,
             "records_deviation": math.sqrt(variance),
             "squares": [round(float((mu**2).sum()), 6) for mu in shapes],
-            "from_independence": round(from_independence(shapes), 6),
+            "from_independence": round(from_independence(shapes, compared.weights), 6),
             "computed": computed,
         }
         if not isinstance(rest, PureDP):
-            asked = Distances(domain, compared, expected, label=FOUND, finer=FINER)
+            asked = Distances(domain, cliques, expected, label=FOUND, finer=FINER)
             (each,) = yield Measure(rest, asked, "gaussian")
-            return {FOUND: {**facts, "each": _plain(each, range(len(compared)))}}
+            return {FOUND: {**facts, "each": _plain(each, range(len(cliques)))}}
         half, singles = rest.split([1, 1])
-        (total,) = yield Measure(half, TotalDistance(domain, compared, expected, label=FOUND, finer=FINER), "laplace")
+        weights = compared.weights
+        sum_of_all = TotalDistance(domain, cliques, expected, weights=weights, label=FOUND, finer=FINER)
+        (total,) = yield Measure(half, sum_of_all, "laplace")
         facts["total"] = _plain(total)
-        asked = Distances(domain, compared, expected, label=FOUND, finer=FINER)
+        asked = Distances(domain, cliques, expected, label=FOUND, finer=FINER)
         if _width(Measure(singles, asked, "laplace"), unit, records) <= SHOWN_WIDTH:
             (each,) = yield Measure(singles, asked, "laplace")
-            return {FOUND: {**facts, "each": _plain(each, range(len(compared)))}}
+            return {FOUND: {**facts, "each": _plain(each, range(len(cliques)))}}
         for_choice, for_it = singles.split([1, 1])
-        worst = yield Select(for_choice, WorstTable(Distances(domain, compared, expected)))
+        worst = yield Select(for_choice, WorstTable(Distances(domain, cliques, expected)))
         (at,) = worst.indices
-        one = Distances(domain, [compared[at]], [expected[at]], label=FOUND, finer=FINER)
+        one = Distances(domain, [cliques[at]], [expected[at]], label=FOUND, finer=FINER)
         (each,) = yield Measure(for_it, one, "laplace")
         return {FOUND: {**facts, "each": _plain(each, [at])}}
 
@@ -247,22 +223,19 @@ def certify_later(
     model: Model,
     unit: PrivacyUnit,
     budget: Budget,
-    cliques: Iterable[Iterable[str]] = (),
+    workload: str | Path | Iterable[Any] | None = None,
     public_size: int | None = None,
     target: str | None = None,
 ) -> Procedure:
     """The procedure that buys a certificate for a model that is there already; the whole budget is its share.
 
-    ``target``: a tenth of it also buys how often the model predicts this column right (:mod:`.accuracy`).
+    ``workload``: which tables to compare, and how much each counts for the mean, in the forms of
+    :func:`~discreet.learn.fields.purpose.workload_of`; all pairs by default. ``target``: a tenth of the budget also
+    buys how often the model predicts this column right (:mod:`.accuracy`).
     """
     if target is not None:
         _ = model.domain[target]
-    wanted = tuple(dict.fromkeys(model.domain.clique(c) for c in cliques))
-    for clique in wanted:
-        if model.domain.size(clique) > LARGEST_TABLE:
-            raise InputError(
-                f"the table {' × '.join(clique)} has more than {LARGEST_TABLE:,} cells; name fewer columns"
-            )
+    wanted = None if workload is None else workload_of(workload, model.domain)
     within = budget.to_gaussian() if isinstance(budget, ApproxDP) else None
     if isinstance(budget, ApproxDP) and within is None:
         raise BudgetError(f"{budget} is too small or too large for Gaussian noise; take ε between 1e-6 and 700")

@@ -184,8 +184,11 @@ def _numbers(attribute: Attribute, measured: Measurements) -> Attribute:
         "edges",
         *(["range"] if sought.ends is None else []),
         *(["heaps"] if set(bins.heaps) - {*sought.heaps} else []),
+        *(["spread"] if bins.spread else []),
     }
-    return replace(attribute, sought=None, edges=bins.edges, heaps=bins.heaps, found=frozenset(found))
+    return replace(
+        attribute, sought=None, edges=bins.edges, heaps=bins.heaps, spread=bins.spread, found=frozenset(found)
+    )
 
 
 def _categories(attribute: Attribute, counts: Mapping[str, int]) -> Attribute:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..measurement import Noise
+from ..models.plotting import axes_for
 from ..privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 
 FACTORS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -30,12 +31,7 @@ class ErrorCurve:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw it on logarithmic axes; returns the matplotlib ``Axes``."""
-        if ax is not None and not hasattr(ax, "annotate"):
-            raise InputError(f"ax is a matplotlib Axes, got a {type(ax).__name__}")
-        if ax is None:
-            import matplotlib.pyplot as plt  # slow to import, and only needed to draw
-
-            ax = plt.subplots(figsize=(5, 3.5), layout="constrained")[1]
+        ax = axes_for(ax, (5, 3.5))
         ax.loglog(self.amounts, self.errors, "o-", color="#5a8fc8")
         ax.set(xlabel=f"total {self.symbol}", ylabel="mean L1 error of a table" if self.relative else "records")
         ax.set_title("Expected error before anything is done about it", fontsize=10)

@@ -13,7 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Clique, Domain
+from ..domain import Domain
 from ..measurement import Measurements
 from ..models.base import Model
 from ..privacy.budget import ApproxDP, Budget
@@ -73,9 +73,9 @@ class Learner(ABC, Generic[Result]):
         gaussian = budget.to_gaussian() if self.as_one_gaussian and isinstance(budget, ApproxDP) else None
         return gaussian or budget
 
-    def wanted(self, domain: Domain) -> dict[Clique, float]:
-        """Sets of columns that the user named, with their weights: what the model is for; none for all alike."""
-        return {}
+    def uncertifiable(self) -> str:
+        """Why there can be no certificate of fit for its models; "" where there can."""
+        return ""
 
     def most_work(self, domain: Domain) -> tuple[int, float] | None:
         """Bytes and seconds that learning takes at most, besides reading the rows, where they follow from the columns

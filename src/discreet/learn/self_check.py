@@ -5,7 +5,8 @@ Post-processing of what was released: it costs nothing. For every noisy sum y wi
     r² = (y − e)² / (σ² + s²),
 
 where σ² is the variance of the privacy noise (public) and s² what the records themselves would scatter by, were they
-drawn from the model: n·p(1 − p) for a count, n(1 − μ²) for a parity, and the noise of n̂ besides. Of a model that is
+drawn from the model: n·p(1 − p) for a count, n(1 − μ²) for a parity, at most e times the count for the e moves of a
+window, and the noise of n̂ besides. Of a model that is
 right the mean of r² over a table of c sums is about 1, or less where the table was fitted. It exceeds
 
     1 + √(2κu/c) + b(u)/c,   u = ln(1000·tables),
@@ -31,6 +32,7 @@ from ..errors import DiscreetError
 from ..graph import DEFAULT_MEMORY_LIMIT
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
+from ..privacy.queries.chains import MOVES
 from .consistency import total_and_variance
 from .spins.enumeration import MOST_COLUMNS
 
@@ -81,7 +83,8 @@ def self_check(model: Model, measurements: Measurements, expected: Expected | No
             scatter = (joint if m.clique is not None else _squared(joint)) - share**2
         else:
             share = np.asarray(e, dtype=np.float64) / size
-            scatter = 1 - share**2
+            # A record adds up to e moves to a cell: its variance is at most e times what is expected of it.
+            scatter = int(m.about[MOVES]) * share if MOVES in m.about else 1 - share**2
         variance = m.noise.variance * float(m.grid) ** 2 + rows * size * np.clip(scatter, 0, None) + doubt * share**2
         r = (np.asarray(m.values, dtype=np.float64) - size * share) ** 2 / variance
         found.append((m.label, r.reshape(-1), m.noise.kind == "laplace"))
@@ -144,5 +147,5 @@ def _caution(found: SelfCheck) -> str:
 
 
 def _is_exact(m: Measurement, model: Model) -> bool:
-    """Whether these are parities, and what the model expects of them is no estimate from samples."""
-    return "parities" in m.about and len(model.domain) <= MOST_COLUMNS
+    """Whether what the model expects of these sums is known, and no estimate from samples."""
+    return MOVES in m.about or ("parities" in m.about and len(model.domain) <= MOST_COLUMNS)

@@ -30,7 +30,7 @@ from typing import Literal
 
 from ..privacy.budget import Budget, PureDP
 from ..privacy.calibration import NoiseChoice, NoisePlan, noise_of, plan_noise
-from ..privacy.query import Marginals
+from ..privacy.query import Query
 from ..privacy.unit import PrivacyUnit
 from .error_curve import mean_absolute
 
@@ -68,7 +68,7 @@ class Allocation:
 
 
 def allocate(
-    query: Marginals, unit: PrivacyUnit, budget: Budget, noise: NoiseChoice = "auto", size: float | None = None
+    query: Query, unit: PrivacyUnit, budget: Budget, noise: NoiseChoice = "auto", size: float | None = None
 ) -> Allocation:
     """The allocation with the least expected error; of public things only. ``size``: about how many records there are,
     as far as that is public."""
@@ -84,7 +84,7 @@ def allocate(
 
 
 def _candidates(
-    query: Marginals, unit: PrivacyUnit, budget: Budget, noise: NoiseChoice, most: float
+    query: Query, unit: PrivacyUnit, budget: Budget, noise: NoiseChoice, most: float
 ) -> list[tuple[NoiseKind, tuple[int, ...], str]]:
     cells = [min(p.cells, most) for p in query.parts]
     sensitivities = query.sensitivity(unit)

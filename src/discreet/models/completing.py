@@ -6,18 +6,17 @@ follows the number of different ones. The rows must be public: what comes out re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from ..attribute import NEAREST
 from ..conditions import Condition
 from ..domain import Attribute, level_text
-from ..encoding import as_list, columns_of, encode_column
+from ..encoding import Unreadable, as_list, columns_of, encode_column
 from ..errors import EvidenceError, InputError
 from ..inference.exact import get_engine
 from ..language import conditions
@@ -96,6 +95,8 @@ def _not_missing(model: Distribution) -> dict[str, Condition]:
 def _names(model: Distribution, rows: Any) -> list[str]:
     """The columns of the rows that the model knows."""
     if not isinstance(rows, Mapping):
+        import narwhals as nw  # commands that have no frame start without it
+
         try:
             rows = nw.from_native(rows, eager_only=True).columns
         except TypeError:
@@ -120,8 +121,8 @@ def _column(values: Any, attribute: Attribute) -> _Column:
         if attribute.other is None and np.any(is_outside):
             row = int(np.flatnonzero(is_outside)[0])
             raise InputError(
-                f"row {row + 1}: column {attribute.name!r} has no level {level_text(as_list(values)[row])!r}; leave "
-                "the field empty to have it drawn"
+                f"row {row + 1}: column {attribute.name!r} has no level {_shown(as_list(values)[row])}; leave the "
+                "field empty to have it drawn"
             )
         codes[is_outside] = attribute.codes.get(other, 0)
     codes[is_absent] = -1
@@ -134,13 +135,19 @@ def _column(values: Any, attribute: Attribute) -> _Column:
 def _numbers(values: Any, attribute: Attribute) -> NDArray[np.float64]:
     """The numbers as they are given, or the days since 1970; NaN for what is none."""
     seen: dict[Any, float] = {}
-    items = as_list(values)
+    items = [
+        item if isinstance(item, Hashable) and not isinstance(item, Unreadable) else None for item in as_list(values)
+    ]
     for item in items:
         if item not in seen:
             moment = attribute.dates.moment(item) if attribute.dates is not None else None
-            number = number_or_nan(level_text(item)) if attribute.dates is None else np.nan
+            number = number_or_nan(level_text(item)) if attribute.dates is None and item is not None else np.nan
             seen[item] = moment / _DAY if moment is not None else number
     return np.array([seen[item] for item in items], dtype=np.float64)
+
+
+def _shown(value: Any) -> str:
+    return "that cannot be read" if isinstance(value, Unreadable) else repr(level_text(value)[:200])
 
 
 def _drawn(

@@ -8,8 +8,9 @@ exactly the mass that the model gives it. Given its bin, a number does not depen
 On each bin the density is a quadratic with coefficients (a, 3 − a − b, b) in Bernstein's basis, a and b being its ends
 relative to its mean. Slopes are taken back where a + b would exceed 3, so that none is negative. Then it is a mixture
 of the smallest, the middle and the largest of three uniform numbers: drawing is three uniforms, and a part of a bin is
-again such a density. A long first or last bin is cut into pieces before that, with masses that fall off as the bins
-beside it do: what lies in it is mostly near them.
+again such a density. Where it is known how a bin's numbers lie in it (``spread``, found with the bins), the bin is cut
+there into pieces of those masses before that. A long first or last bin of which nothing is known is cut into pieces
+with masses that fall off as the bins beside it do: what lies in it is mostly near them.
 
 Numbers of so many decimals (whole ones have none), or multiples of a step, are cells of a grid: k stands for
 [k, k + 1). A single number that has a level of its own takes its cell out of the bin that it is in.
@@ -67,17 +68,19 @@ class Density:
         self.on_grid = line.scale is not None
         self.holes = np.zeros(0)
         edges = np.asarray(line.edges, dtype=np.float64)
+        spread = np.array(line.spread, dtype=np.float64).reshape(-1, 2)
         if line.scale is not None:
             self.scale = line.scale
-            edges = np.ceil(edges * self.scale - 1e-6)
+            edges, knots = (np.ceil(x * self.scale - 1e-6) for x in (edges, spread[:, 0]))
             edges[-1:] = np.floor(np.asarray(line.edges[-1:]) * self.scale + 1e-6) + 1
             self.on_grid = not np.any(np.diff(edges) < 1)
         if not self.on_grid:
-            edges, self.scale = np.asarray(line.edges, dtype=np.float64), 1.0
+            edges, self.scale, knots = np.asarray(line.edges, dtype=np.float64), 1.0, spread[:, 0]
         elif line.bins:
             self.holes = _holes(edges, np.rint(np.array(sorted(line.points.values())) * self.scale))
         self.edges = self._without_holes(edges)
-        home, knots, parts = _with_tails(self.edges, np.maximum(weights[: line.bins], 0.0), self.on_grid)
+        known = np.stack([self._without_holes(knots), spread[:, 1]], axis=1)
+        home, knots, parts = _pieces(self.edges, np.maximum(weights[: line.bins], 0.0), known, self.on_grid)
         share = parts / np.maximum(np.bincount(home, parts, line.bins), 1e-300)[home]
         coefficients = _coefficients(np.diff(knots), parts)
         self.whole = Pieces(home, knots[:-1], knots[1:], coefficients, share, np.ones(line.bins))
@@ -156,13 +159,15 @@ class Density:
 
     def _pieces_at(self, pieces: Pieces, bins: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
         """A piece of each bin: the only one, or one of several by its mass."""
-        at = pieces.firsts[bins]
-        for several in np.flatnonzero(np.bincount(pieces.home, minlength=self.line.bins) > 1):
-            rows, own = np.flatnonzero(bins == several), np.flatnonzero(pieces.home == several)
-            cumulated = np.cumsum(pieces.mass[own])
-            if cumulated[-1] > 0:
-                at[rows] = own[np.searchsorted(cumulated / cumulated[-1], rng.random(len(rows)), side="right")]
-        return at
+        firsts = pieces.firsts
+        if len(firsts) == len(pieces.home):
+            return bins
+        # The pieces of bin b share [b, b + 1) by their masses.
+        reached = np.cumsum(pieces.mass / np.maximum(pieces.share, 1e-300)[pieces.home])
+        before = np.append(0.0, reached)[firsts]
+        at = np.searchsorted(reached, before[bins] + rng.random(len(bins)), side="right")
+        lasts = np.append(firsts[1:], len(pieces.home)) - 1
+        return np.where(pieces.share[bins] > 0, np.clip(at, firsts[bins], lasts[bins]), firsts[bins])
 
     # -- means and quantiles -------------------------------------------------------------------------------------
 
@@ -233,17 +238,23 @@ def _holes(edges: Array, points: Array) -> Array:
     return kept
 
 
-def _with_tails(edges: Array, mass: Array, on_grid: bool) -> tuple[NDArray[np.intp], Array, Array]:
-    """The bins, of which a long first or last one is cut into pieces: which bin each is of, the knots, the masses.
+def _pieces(edges: Array, mass: Array, spread: Array, on_grid: bool) -> tuple[NDArray[np.intp], Array, Array]:
+    """The bins, cut into pieces: which bin each is of, the knots, the masses.
 
-    Towards the end, what is left of a column often falls off within a fraction of a long last bin. Its density there is
-    taken for d·(1 − t)^(a − 1), where d is what the bins before it lead to, and a makes its mass that of the bin.
+    Of a long first or last bin of which no more is known: towards the end, what is left of a column often falls off
+    within a fraction of it. Its density there is taken for d·(1 − t)^(a − 1), where d is what the bins before it lead
+    to, and a makes its mass that of the bin.
     """
     bins = len(mass)
     home = [[b] for b in range(bins)]
     knots, parts = [[low] for low in edges[:-1]], [[m] for m in mass]
+    told = np.searchsorted(edges, spread[:, 0], side="right") - 1
+    for b in np.unique(told[(told >= 0) & (told < bins)]):
+        cut, first = np.unique(np.append(edges[b], spread[told == b, 0]), return_index=True)
+        below = np.append(np.append(0.0, spread[told == b, 1])[first], 1.0)
+        home[b], knots[b], parts[b] = [b] * len(cut), list(cut), list(mass[b] * np.diff(below))
     for end, before, third in ((bins - 1, bins - 2, bins - 3), (0, 1, 2)):
-        if bins < 2 or not mass[end] > 0:
+        if bins < 2 or not mass[end] > 0 or end in told:
             continue
         width, beside = edges[end + 1] - edges[end], edges[before + 1] - edges[before]
         with np.errstate(all="ignore"):
@@ -294,7 +305,7 @@ def _coefficients(width: Array, mass: Array) -> Array:
     knots = np.zeros(bins + 1)
     before, after = unit[:-1], unit[1:]
     w0, w1 = 2 * after + before, after + 2 * before
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # what is not finite becomes 0 below
         knots[1:-1] = (w0 + w1) / (w0 / height[:-1] + w1 / height[1:])
     for end, i, j in ((0, 0, 1), (bins, bins - 1, bins - 2)):
         outward = ((2 * unit[i] + unit[j]) * height[i] - unit[i] * height[j]) / (unit[i] + unit[j])

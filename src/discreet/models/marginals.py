@@ -40,9 +40,9 @@ def marginals(model: Model, cliques: Sequence[Clique]) -> tuple[list[Array], str
     return out, "from records drawn from the model"
 
 
-def from_independence(tables: Sequence[Array]) -> float:
+def from_independence(tables: Sequence[Array], weights: Sequence[int] = ()) -> float:
     """How far the model's own tables are from those of independent columns, in total variation, on average."""
-    return float(np.mean([np.abs(mu - _product(mu)).sum() / 2 for mu in tables]))
+    return float(np.average([np.abs(mu - _product(mu)).sum() / 2 for mu in tables], weights=weights or None))
 
 
 def _product(mu: Array) -> Array:

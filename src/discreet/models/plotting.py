@@ -12,6 +12,7 @@ import numpy as np
 
 from ..arguments import shortened
 from ..errors import InputError, counted
+from ..extras import needed
 from ..graph import connected_components
 from .distribution import Distribution
 
@@ -47,9 +48,7 @@ def draw(
             f"plot draws into matplotlib Axes, ax=…, or makes its own; got {shortened(ax)}. To save the drawing: "
             f"model.plot().figure.savefig({file!r})"
         )
-    import matplotlib.pyplot as plt  # slow to import, and only needed to draw
-    from matplotlib.lines import Line2D
-
+    plt = pyplot()
     strengths = dict(model.edge_strength() if strength is None else strength)
     unknown = [edge for edge in strengths if edge not in set(model.edges)]
     if unknown:
@@ -68,7 +67,7 @@ def draw(
         box = {"boxstyle": "round,pad=0.35", "facecolor": NODE, "edgecolor": "#5b6b7f", "linewidth": 0.8}
         ax.text(x, y, name, ha="center", va="center", fontsize=font, bbox=box, zorder=3)
     handles = [
-        Line2D([], [], color=_colour(s), linewidth=_thickness(s, largest), label=label, linestyle=_dashes(s))
+        plt.Line2D([], [], color=_colour(s), linewidth=_thickness(s, largest), label=label, linestyle=_dashes(s))
         for label, s in _extremes(strengths[edge] for edge in drawn if edge in strengths).items()
     ]
     if handles:
@@ -86,16 +85,19 @@ def draw(
     return ax
 
 
+def pyplot() -> Any:
+    """matplotlib, which is slow to import and only needed to draw."""
+    return needed("matplotlib.pyplot", "a drawing", "discreet[plot]")
+
+
 def axes_for(ax: Any, size: tuple[float, float]) -> Any:
     """The axes that were given, or those of a new figure."""
     if ax is not None:
         if not hasattr(ax, "annotate"):
             raise InputError(f"ax is a matplotlib Axes, got a {type(ax).__name__}")
         return ax
-    import matplotlib.pyplot as plt  # slow to import, and only needed to draw
-
     width, height = size
-    return plt.subplots(figsize=(width, min(height, 40) if math.isfinite(height) else 5), layout="constrained")[1]
+    return pyplot().subplots(figsize=(width, min(height, 40) if math.isfinite(height) else 5), layout="constrained")[1]
 
 
 def layout(model: Distribution, random_state: int = 0, edges: Collection[Edge] | None = None) -> tuple[Place, Routes]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ..arguments import check_positive
 from ..learn.consistency import estimated_total, pooled
 from ..learn.fields.learner import Array, FieldLearner, on_cliques
@@ -47,5 +45,5 @@ class NaiveField(FieldLearner):
         if self.project:
             shares = {c: project_table(share) for c, share in shares.items()}
         penalty = 10 / total if self.penalty is None else self.penalty
-        found = field.maximise(field.join(shares), np.full(field.size, 2 * penalty))
+        found = field.maximise(field.join(shares), 2 * penalty * field.strength**2)
         return found.theta, {"penalty": penalty, "converged": found.converged}

@@ -23,8 +23,8 @@ from . import gaussian, mechanisms
 from .accounting import Accountant, Cost, Spending
 from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, rho_of_pure, written
 from .calibration import amplified, cost_of_gaussian_threshold, moved_by
-from .queries.descent import epsilon_of_rounds
 from .queries.interactions import moved_together
+from .subsampled import epsilon_of_rounds
 from .unit import PrivacyUnit, Sensitivity, as_probability
 
 MOST_COSTS = 20_000

@@ -41,7 +41,6 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from scipy.special import ndtri_exp
 
 from ..errors import BudgetError
 from ..measurement import Origin
@@ -289,6 +288,8 @@ def gaussian_threshold(sensitivity: Sensitivity, scale: float, delta: Fraction) 
     log_p = _log(each) - 1e-9  # strictly inside, whatever rounding did
     if log_p >= math.log(0.5):
         return _fitting_threshold(sensitivity.linf)
+    from scipy.special import ndtri_exp  # 0.2 s to import, for this alone
+
     away = scale * -float(ndtri_exp(log_p)) * (1 + 1e-12)
     return _fitting_threshold(sensitivity.linf + math.ceil(away))
 

@@ -60,7 +60,7 @@ class Query(ABC):
 
     noun: ClassVar[Noun] = ("sum", "sums")
     asked_again = False  # whether it is asked many times and never changes: then tables keep its sums, which are few
-    needs_steps = False  # whether its sensitivity rests on what only a table that ``steps`` made can promise
+    needs_weights = False  # whether each row of a person with K rows counts 1/K: its sensitivity rests on that
 
     def __init__(self, domain: Domain) -> None:
         self.domain = require_domain(domain)
@@ -247,8 +247,8 @@ class Score(ABC):
         return self.query.attributes
 
     @property
-    def needs_steps(self) -> bool:
-        return self.query.needs_steps
+    def needs_weights(self) -> bool:
+        return self.query.needs_weights
 
     @property
     @abstractmethod

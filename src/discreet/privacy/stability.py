@@ -53,7 +53,7 @@ class StabilityTest(ABC):
     """
 
     noun: ClassVar[Noun] = ("test of stability", "tests of stability")
-    needs_steps = False
+    needs_weights = False
 
     @property
     @abstractmethod

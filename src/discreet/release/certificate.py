@@ -30,7 +30,7 @@ from .. import markup
 from ..domain import Clique
 from ..errors import FileFormatError, InputError, counted
 from ..frames import frame_of
-from ..learn.certifying import LARGEST_TABLE, MOST_PAIRS
+from ..learn.compared import LARGEST_TABLE, LARGEST_WEIGHT, MOST_TABLES
 from ..models.base import Model
 from ..models.marginals import EXACTLY, from_independence, marginals
 from .accuracy import Accuracy
@@ -75,6 +75,8 @@ class Certificate:
         the model has it.
     each, total:
         What was released: noisy distances of single tables, and (under pure DP) of all together.
+    weights:
+        How much each table counts for the mean, in whole numbers; none if all count alike.
     accuracy:
         A noisy count of the records of which the model predicts a column right, where that was asked for.
     paid:
@@ -91,6 +93,7 @@ class Certificate:
     computed: str
     each: Noisy | None = None
     total: Noisy | None = None
+    weights: tuple[int, ...] = ()
     accuracy: Accuracy | None = None
     paid: Mapping[str, Any] | None = field(default=None)
 
@@ -162,27 +165,35 @@ class Certificate:
     @cached_property
     def _mean(self) -> tuple[float, float, bool]:
         """Estimate, standard deviation, and whether the noise is Laplace's."""
-        m = len(self.cliques)
+        w = np.array(self._counting, dtype=np.float64)
         if self.total is not None:
-            centre, variance, laplace = float(self.total.values[0]) / m, self.total.variance / m**2, True
+            centre, variance = float(self.total.values[0]) / w.sum(), self.total.variance / w.sum() ** 2
         else:
             assert self.each is not None
-            centre, variance, laplace = float(self.each.values.mean()), self.each.variance / m, False
+            centre = float(np.average(self.each.values, weights=w))
+            variance = self.each.variance * float((w**2).sum() / w.sum() ** 2)
         centre /= 2 * self.records
-        moved = (float(np.mean(self.squares)) + (2 * min(max(centre, 0), 1)) ** 2) * self.records_deviation**2
+        squares = float(np.average(self.squares, weights=w))
+        moved = (squares + (2 * min(max(centre, 0), 1)) ** 2) * self.records_deviation**2
+        laplace = self.total is not None
         return centre, math.sqrt(variance + moved) / (2 * self.records), laplace
+
+    @property
+    def _counting(self) -> tuple[int, ...]:
+        """The weight of each table."""
+        return self.weights or (1,) * len(self.cliques)
 
     def is_about(self, model: Model) -> bool:
         """Whether what it says of the model's tables is so, where that was computed exactly."""
         if self.computed != EXACTLY:
             return True
-        if len(self.cliques) > MOST_PAIRS:
+        if len(self.cliques) > MOST_TABLES:
             return False
         names, most = set(model.domain.names), LARGEST_TABLE  # what a file names may be anything
         if any(set(c) - names or len(set(c)) < len(c) or model.domain.size(c) > most for c in self.cliques):
             return False
         tables, computed = marginals(model, self.cliques)
-        own = [*(float((mu**2).sum()) for mu in tables), from_independence(tables)]
+        own = [*(float((mu**2).sum()) for mu in tables), from_independence(tables, self.weights)]
         same = np.allclose(own, [*self.squares, self.from_independence], rtol=0, atol=1e-5)
         return computed == EXACTLY and bool(same)
 
@@ -194,7 +205,7 @@ class Certificate:
         if self.each is not None:
             out.append((self.each, (len(self.each.which), math.ceil(1 / self.each.grid))))
         if self.total is not None:
-            out.append((self.total, (1, len(self.cliques) * math.ceil(1 / self.total.grid))))
+            out.append((self.total, (1, sum(self._counting) * math.ceil(1 / self.total.grid))))
         if self.accuracy is not None:
             out.append((self.accuracy.right, (1, 1)))
         return out
@@ -224,10 +235,11 @@ class Certificate:
         m, alone = len(self.cliques), len(self.cliques[0]) == 1
         what = "the tables asked for" if self.workload else "columns" if alone else "pairs of columns"
         some = f" ({m:,} of {self.every:,} were compared)" if self.every > m else ""
+        weighted = ", each with its weight" if self.weights else ""
         near = f"about {_number(self.mean)} away from" if self.mean > 0 else "as near as can be told to"
         out = [
-            f"Certificate of fit: {what}{some} are {near} the records on average, in total variation (at most "
-            f"{_number(self.mean_at_most())} at 95 %)."
+            f"Certificate of fit: {what}{some} are {near} the records on average{weighted}, in total variation "
+            f"(at most {_number(self.mean_at_most())} at 95 %)."
         ]
         worst = self.worst_at_most
         if worst is None and self.each is not None and len(self.cliques) > 1:
@@ -319,6 +331,7 @@ class Certificate:
             "cliques": [list(c) for c in self.cliques],
             "every": self.every,
             "workload": self.workload,
+            **({"weights": list(self.weights)} if self.weights else {}),
             "records": self.records,
             "records_deviation": self.records_deviation,
             "squares": list(self.squares),
@@ -343,6 +356,7 @@ class Certificate:
                 tuple(real_number(s) for s in entry["squares"]),
                 real_number(entry["from_independence"]),
                 str(entry["computed"])[:100],
+                weights=tuple(whole_number(w) for w in entry.get("weights", ())),
                 accuracy=None if entry.get("accuracy") is None else Accuracy.from_dict(entry["accuracy"]),
                 paid=None if entry.get("paid") is None else dict(entry["paid"]),
                 **noisy,
@@ -359,6 +373,7 @@ class Certificate:
             0 < m <= _MOST
             and all(self.cliques)
             and m == len(self.squares)
+            and (not self.weights or (len(self.weights) == m and all(0 < w <= LARGEST_WEIGHT for w in self.weights)))
             and self.records > 0 <= self.records_deviation
             and (each is not None or total is not None)
             and (total is None or len(total.counts) == 1)

@@ -6,7 +6,7 @@ the intended use) comes from the ``[card]`` table of a run file; the rest reads 
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -70,8 +70,6 @@ FIELDS: dict[str, dict[str, bool]] = {
 _STATABLE = tuple(key for part in FIELDS.values() for key, own in part.items() if own)
 _COMPUTED = tuple(key for part in FIELDS.values() for key, own in part.items() if not own)
 _VARIANTS: dict[type[Budget], str] = {PureDP: "Pure DP", ApproxDP: "Approximate DP", ZCDP: "Zero-concentrated DP"}
-_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_ ./()+-]*")
-_WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n", "~")
 
 
 def check_stated(stated: Mapping[str, Any]) -> None:
@@ -99,8 +97,10 @@ def registry_card(release: Release) -> dict[str, Any]:
 
 def card_yaml(release: Release) -> str:
     """The card as YAML."""
+    import yaml  # only needed here
+
     head = "# A card in the field names of OpenDP's registry of deployments. What nobody has said reads 'not stated'.\n"
-    text = head + "\n".join(_yaml(registry_card(release))) + "\n"
+    text = head + str(yaml.safe_dump(registry_card(release), sort_keys=False, allow_unicode=True, width=math.inf))
     refuse_private(text)
     return text
 
@@ -236,34 +236,3 @@ def _curators(value: Any) -> list[dict[str, Any]]:
 
 def _slug(name: Any) -> str:
     return re.sub(r"[^a-z0-9]+", "-", str(name).lower()).strip("-") or "release"
-
-
-# -- YAML --------------------------------------------------------------------------------------------------------------
-
-
-def _yaml(value: Mapping[str, Any], indent: str = "") -> list[str]:
-    lines: list[str] = []
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            lines += [f"{indent}{_scalar(key)}:", *(_yaml(item, indent + "  ") or [f"{indent}  {{}}"])]
-        elif isinstance(item, Sequence) and not isinstance(item, str):
-            lines.append(f"{indent}{_scalar(key)}:" + ("" if item else " []"))
-            for each in item:
-                if isinstance(each, Mapping):
-                    inner = _yaml(each, indent + "    ")
-                    lines += [f"{indent}  - {inner[0].strip()}" if inner else f"{indent}  - {{}}", *inner[1:]]
-                else:
-                    lines.append(f"{indent}  - {_scalar(each)}")
-        else:
-            lines.append(f"{indent}{_scalar(key)}: {_scalar(item)}")
-    return lines
-
-
-def _scalar(value: Any) -> str:
-    """Plain words as they are, all else as JSON, which is YAML too."""
-    if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS and value == value.strip():
-        return value
-    if isinstance(value, float):
-        text = repr(value)
-        return text if "e" not in text or "." in text else text.replace("e", ".0e")  # 1e-06 is text to YAML
-    return json.dumps(value, ensure_ascii=False)

@@ -1,40 +1,35 @@
 """A page on this machine to explore a model: click what is given, and see the other columns move.
 
-The server listens on 127.0.0.1 only and answers nobody who does not know the random token in the address; requests
-whose Host is another name are refused, so that no website can reach it through a name of its own. It holds one model.
-It reads no rows: there is no way to hand it any.
+Who may ask is decided in ``local.py``. It holds one model. It reads no rows: there is no way to hand it any.
 """
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Callable, Mapping
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
+from functools import partial
 from threading import Lock
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
+from bottle import HTTPResponse
 from numpy.typing import NDArray
 
 from ..claimed import CLAIMED
-from ..errors import DiscreetError, EvidenceError, InputError, counted
+from ..errors import EvidenceError, InputError, counted
 from ..models.base import Model
 from ..release.uncertainty import NoiseIntervals
 from . import words
 from .drawing import drawn_edges, graph_svg
 from .levels import percent
+from .local import LocalPage, in_words
+from .local import page as served
 from .page import NAMES, example_question
 from .pages import resource, template
 
-LARGEST_REQUEST = 1 << 16
-HOST = "127.0.0.1"
 
-
-class Explorer:
-    """A model behind a page. ``address`` holds the token; :meth:`serve` answers until it is interrupted.
+class Explorer(LocalPage):
+    """A model behind a page.
 
     With ``intervals`` (of this model) the page says of every number how far noise can have moved it.
     """
@@ -45,31 +40,19 @@ class Explorer:
         self.model = model
         self.intervals = intervals
         self.title = title or f"{NAMES.get(model.kind, 'A model')} of {counted(len(model.domain), 'column')}"
-        self.token = secrets.token_urlsafe(24)
         self._asking = Lock()  # models cache beliefs: one question at a time
         self._latest = 0  # how often beliefs were asked for: what noise did to older ones is no longer of interest
-        try:
-            self._server = ThreadingHTTPServer((HOST, port), _handler(self))
-        except (OSError, OverflowError) as error:
-            raise InputError(f"port {port} on {HOST} cannot be used: {error}; take another with --port") from None
-        self._server.daemon_threads = True
-
-    @property
-    def port(self) -> int:
-        return int(self._server.server_address[1])
-
-    @property
-    def address(self) -> str:
-        return f"http://{HOST}:{self.port}/?token={self.token}"
-
-    def serve(self) -> None:
-        self._server.serve_forever(poll_interval=0.2)
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__("explore", port)
+        self.routes.get("/", callback=self._show)
+        asked = {"/beliefs": self.beliefs, "/noise": self.noise, "/map": self.most_probable, "/ask": self.ask}
+        for path, answer in asked.items():
+            self.routes.post(path, callback=partial(in_words, answer))
 
     # -- what the page can ask -----------------------------------------------------------------------------------------
+
+    def _show(self) -> HTTPResponse:
+        nonce = secrets.token_urlsafe(12)
+        return served(self.page(nonce), nonce)
 
     def page(self, nonce: str) -> str:
         card = self.model.card
@@ -153,16 +136,6 @@ class Explorer:
     def _free(self, given: Mapping[str, object]) -> list[str]:
         return [name for name in self.model.domain if name not in given]
 
-    def answer(self, path: str, request: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The answer to a request, or None for a path that does not exist."""
-        paths: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-            "/beliefs": self.beliefs,
-            "/noise": self.noise,
-            "/map": self.most_probable,
-            "/ask": self.ask,
-        }
-        return paths[path](request) if path in paths else None
-
 
 class _Overtaken(Exception):
     """Something else was clicked in the meantime."""
@@ -173,77 +146,3 @@ def _given(request: Mapping[str, Any]) -> dict[str, object]:
     if not isinstance(given, dict) or not all(isinstance(v, str) for v in given.values()):
         raise InputError("given must map columns to levels")
     return given
-
-
-def _handler(explorer: Explorer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        server_version = "discreet"
-        sys_version = ""
-        timeout = 30
-
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            if not self._is_known(parse_qs(parts.query).get("token", [""])[0]):
-                return
-            if parts.path != "/":
-                self._say(HTTPStatus.NOT_FOUND, {"problem": "there is no such page"})
-                return
-            nonce = secrets.token_urlsafe(12)
-            self._send(HTTPStatus.OK, explorer.page(nonce).encode(), "text/html; charset=utf-8", nonce)
-
-        def do_POST(self) -> None:
-            if not self._is_known(self.headers.get("X-Token", "")):
-                return
-            try:
-                answer = explorer.answer(urlsplit(self.path).path, self._request())
-            except DiscreetError as error:
-                self._say(HTTPStatus.BAD_REQUEST, {"problem": str(error)})
-                return
-            if answer is None:
-                self._say(HTTPStatus.NOT_FOUND, {"problem": "there is no such question"})
-            else:
-                self._say(HTTPStatus.OK, answer)
-
-        def _is_known(self, token: str) -> bool:
-            ours = {f"{name}:{explorer.port}" for name in (HOST, "localhost")}
-            if self.headers.get("Host") in ours and secrets.compare_digest(token.encode(), explorer.token.encode()):
-                return True
-            self._say(HTTPStatus.FORBIDDEN, {"problem": "the address needs the token that discreet explore printed"})
-            return False
-
-        def _request(self) -> dict[str, Any]:
-            size = self.headers.get("Content-Length", "")
-            if not size.isdecimal() or int(size) > LARGEST_REQUEST:
-                raise InputError(f"a request has at most {LARGEST_REQUEST} bytes")
-            try:
-                request = json.loads(self.rfile.read(int(size)))
-            except (ValueError, RecursionError):
-                raise InputError("a request is JSON") from None
-            if not isinstance(request, dict):
-                raise InputError("a request is a JSON object")
-            return request
-
-        def _say(self, status: HTTPStatus, value: Mapping[str, Any]) -> None:
-            self._send(status, json.dumps(value).encode(), "application/json")
-
-        def _send(self, status: HTTPStatus, body: bytes, kind: str, nonce: str = "") -> None:
-            self.send_response(status)
-            allowed = f"style-src 'unsafe-inline'; script-src 'nonce-{nonce}'; connect-src 'self'; "
-            headers = {
-                "Content-Type": kind,
-                "Content-Length": str(len(body)),
-                "Cache-Control": "no-store",
-                "Referrer-Policy": "no-referrer",
-                "X-Content-Type-Options": "nosniff",
-                "Content-Security-Policy": f"default-src 'none'; {allowed if nonce else ''}img-src data:; "
-                "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-            }
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *arguments: Any) -> None:
-            """Silent: the address holds the token."""
-
-    return Handler

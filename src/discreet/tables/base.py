@@ -17,6 +17,8 @@ from ..errors import InputError
 
 IntArray = NDArray[np.int64]
 KEY_BYTES = 16
+WEIGHT_UNITS = 2**20
+"""Grid units in one person's weight: divisible enough that rounding 1/K down costs nothing to speak of."""
 
 
 class Asked(Protocol):
@@ -27,8 +29,8 @@ class Asked(Protocol):
         """The columns that it uses, as they are in the domain that it was made for."""
 
     @property
-    def needs_steps(self) -> bool:
-        """Whether it may be asked of tables of steps only."""
+    def needs_weights(self) -> bool:
+        """Whether each row of a person with K rows counts 1/K, which only some tables know."""
 
 
 class RowQuery(Asked, Protocol):
@@ -74,7 +76,7 @@ class Table(ABC):
     source: Source | None = None
     """Where the rows can be had again, for a table whose columns are still to be found."""
     _last: tuple[object, tuple[IntArray, ...]] = (None, ())
-    counts_steps = False  # whether the column "steps" holds what :func:`~discreet.tables.sequences.steps` counted
+    knows_weights = False  # whether it can let each row of a person with K rows count 1/K: it counted them itself
 
     def require(self, asked: Asked) -> None:
         """Refuse what was made for other columns than these, by public things alone and before a row is touched.
@@ -82,10 +84,10 @@ class Table(ABC):
         A record with a level that a query does not foresee would make it fail, or move it by more than it says.
         """
         what = type(asked).__name__
-        if asked.needs_steps and not self.counts_steps:
+        if asked.needs_weights and not self.knows_weights:
             raise InputError(
-                f"{what} weighs the rows of a person by how many the table says there are; only a table made by "
-                "discreet.tables.sequences.steps counts them itself. Make one, or use ChainLearner(bound='sample')"
+                f"{what} weighs the rows of a person by how many there are; only a table made by "
+                "discreet.tables.windows counts them itself. Make one, or take bound='rows'"
             )
         require_columns(what, asked.attributes, self.domain)
 
@@ -107,6 +109,8 @@ class Table(ABC):
         self.require(query)
         if query.cliques is None:
             return self.stream(query)
+        if query.needs_weights:
+            return query.combine(self.weighed(query.cliques))
         if not query.asked_again:
             return query.combine(self.count(query.cliques))
         # Selections one after the other ask for the same sums again. They are kept by the query itself, and only of one
@@ -132,6 +136,10 @@ class Table(ABC):
     @abstractmethod
     def count(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
         """Contingency tables of many cliques in one pass, each of the shape of its clique."""
+
+    def weighed(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
+        """The same with weights: each of the K rows of a person counts ⌊2²⁰/K⌋."""
+        raise InputError(f"a {type(self).__name__} did not count the rows of its persons")
 
     @abstractmethod
     def stream(self, query: RowQuery) -> tuple[IntArray, ...]:

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-import duckdb
 import pyarrow as pa
 
 from ..errors import FileFormatError, InputError, did_you_mean
@@ -96,7 +95,7 @@ class DelimitedFile:
     def column(self, name: str) -> str:
         return f"c{self.names.index(name)}"
 
-    def relation(self, connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> Any:
+    def relation(self, connection: Any, names: Sequence[str]) -> Any:
         """These columns as something to select from, once."""
         schema = pa.schema([(self.column(name), pa.string()) for name in names])
         batches = (self.batch(piece, names) for piece in self.pieces())

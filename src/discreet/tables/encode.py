@@ -58,7 +58,7 @@ def _encoded(columns: Mapping[str, Any], domain: Domain, unit: str | None) -> Me
     if unit is None:
         table = MemoryTable(domain, codes)
     else:
-        kept, persons = _persons(columns[unit])
+        kept, persons = persons_of(columns[unit])
         table = MemoryTable(domain, [c[kept] for c in codes], persons=persons, unit_column=unit)
     if domain.sought:
         table.source = Columns(columns, unit)
@@ -83,7 +83,7 @@ class Columns:
         return attribute.among(found, numbers)
 
 
-def _persons(values: Any) -> tuple[NDArray[np.int64], Persons]:
+def persons_of(values: Any) -> tuple[NDArray[np.int64], Persons]:
     """Rows that have a person, and who that is: a person is what their identifier spells, so 1 and "1" are one.
 
     Rows without one are left out (see PrivacyUnit).

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
+import sys
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -17,7 +18,6 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from ..domain import Attribute, Domain
 from ..encoding import Codes, Hashed, encode_column
 from ..errors import EngineError, FileFormatError, InputError, did_you_mean
+from ..extras import needed
 from .arrow import encode_arrow, identities, texts_among
 from .blocks import BLOCK_ROWS, Block
 from .delimited import DelimitedFile, open_delimited
@@ -215,6 +216,14 @@ class Sources:
         return Block(block.columns, identity, block.rows)
 
 
+def batches_of(file: SourceFile, names: Sequence[str]) -> Iterator[Any]:
+    """These columns of a file, in this order, some rows at a time."""
+    if isinstance(file, DelimitedFile):
+        yield from (file.batch(piece, names) for piece in file.pieces())
+    elif isinstance(file, ParquetFile):
+        yield from (batch.select(list(names)) for batch in file.batches(names))
+
+
 def partitions(path: Path) -> dict[str, str | None]:
     """Columns that stand in the path, as in ``year=2020/part-0.parquet``; their values are text."""
     pairs = (part.split("=", 1) for part in path.parts[:-1] if "=" in part)
@@ -227,6 +236,7 @@ def partitions(path: Path) -> dict[str, str | None]:
 @contextmanager
 def tool(file: SourceFile) -> Iterator[Any]:
     """A private DuckDB for tools of the curator: it fetches no extensions, and spills no rows to the disk."""
+    duckdb = needed("duckdb", "looking at rows to draft or check a schema", "discreet[files]")
     connection = duckdb.connect(
         config={
             "temp_directory": "",
@@ -251,14 +261,12 @@ def failures_of(file: SourceFile) -> Iterator[None]:
     """Errors of Arrow and DuckDB in our words: the kind of the error is all that may be said."""
     try:
         yield
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except (duckdb.Error, pa.ArrowException, OSError, RuntimeError, ValueError) as error:
+    except (*_of_duckdb("Error"), pa.ArrowException, OSError, RuntimeError, ValueError) as error:
         # Through Arrow, errors of every kind come as text. It is looked at, and not shown.
         kind = str(error)[:200].lower()
-        if "interrupt error" in kind:
+        if isinstance(error, _of_duckdb("InterruptException")) or "interrupt error" in kind:
             raise KeyboardInterrupt from None
-        if isinstance(error, duckdb.OutOfMemoryException | MemoryError) or "out of memory error" in kind:
+        if isinstance(error, (*_of_duckdb("OutOfMemoryException"), MemoryError)) or "out of memory error" in kind:
             raise EngineError(
                 f"reading {file.path} needs more memory than there is; write the file in smaller row groups. "
                 "Nothing was spent by this step"
@@ -267,6 +275,12 @@ def failures_of(file: SourceFile) -> Iterator[None]:
         raise FileFormatError(
             f"cannot read {file.path} as {what}; is it whole, and in UTF-8? Nothing was spent by this step"
         ) from None
+
+
+def _of_duckdb(name: str) -> tuple[type[Exception], ...]:
+    """A kind of error, if DuckDB is in use at all."""
+    module = sys.modules.get("duckdb")
+    return () if module is None else (getattr(module, name),)
 
 
 def most_threads(threads: int | None) -> int:

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ...arguments import check_whole
-from ...domain import Clique, Domain
+from ...domain import Domain
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
 from ...privacy.budget import ApproxDP, Budget, GaussianDP, PureDP
@@ -118,9 +118,6 @@ class AdaptiveField(Learner[MarkovRandomField]):
         tables = len(domain) * (len(domain) + 1) // 2
         few = tables * math.pi * within.mu_squared <= 2 * budget.epsilon**2
         return budget.to_pure() if few else within
-
-    def wanted(self, domain: Domain) -> dict[Clique, float]:
-        return Purpose(domain, self.workload, self.target).sets
 
     def pair_error(self, whole: Whole, records: float) -> float:
         purpose = Purpose(whole.domain, self.workload, self.target)

@@ -7,7 +7,7 @@ answer for any μ̂, inside the marginal polytope or not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,7 +31,8 @@ _BATCHED = 200
 
 
 class Field:
-    """The log-partition and the marginals of a Markov random field, as functions of one flat vector.
+    """The log-partition and the marginals of a Markov random field, as functions of one flat vector θ; the log
+    potentials are ``strength``·θ.
 
     ``inference``: ``"exact"`` on a junction tree, refused when it would be too large; ``"loopy"`` belief propagation,
     an approximation that leaves an error no amount of data removes; ``"auto"``: exact, and loopy where that is refused.
@@ -54,6 +55,7 @@ class Field:
         ends = np.cumsum([0, *self.sizes])
         self.bounds = list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
         self.size = int(ends[-1])
+        self.strength = np.ones(self.size)
         self.runs = 0
         self._engine: ExactEngine | None = None
         self._margins: Margins | None = None
@@ -65,6 +67,17 @@ class Field:
             except CostError:
                 if inference == "exact":
                     raise
+
+    @property
+    def of_rows(self) -> Domain:
+        """The columns of the records."""
+        return self.domain
+
+    @property
+    def hits(self) -> Iterator[tuple[Clique, tuple[int, ...], int]]:
+        """What a record counts in: columns, the shape of their table, and where in the vector that begins."""
+        for clique, shape, (begin, _) in zip(self.cliques, self.shapes, self.bounds, strict=True):
+            yield clique, shape, begin
 
     @property
     def inference(self) -> str:

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...domain import Clique, Domain
+from ...domain import Domain
 from ...graph import DEFAULT_MEMORY_LIMIT, triangulate
 from ...inference.exact import get_engine
 from ...measurement import Measurements
@@ -66,9 +66,6 @@ class FoundNetwork(Learner[BayesianNetwork]):
 
     def within(self, domain: Domain, budget: Budget) -> Budget:
         return self._field.within(domain, budget)
-
-    def wanted(self, domain: Domain) -> dict[Clique, float]:
-        return self._field.wanted(domain)
 
     def pair_error(self, whole: Whole, records: float) -> float:
         return self._field.pair_error(whole, records)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -27,15 +26,15 @@ from ...errors import counted
 from ...graph import DEFAULT_MEMORY_LIMIT
 from ...measurement import Measurements
 from ...models.bayesian import BayesianNetwork
-from ...privacy.budget import ApproxDP, Budget
+from ...privacy.budget import Budget
 from ...privacy.calibration import NoiseChoice
 from ...privacy.query import Marginals
-from ...privacy.requests import Asking, Measure
+from ...privacy.requests import Measure
 from ...privacy.unit import PrivacyUnit
 from ..checks import as_measurements, checked_size
-from ..consistency import Estimates, consistent, estimated_total, total_and_variance
-from ..planned import measuring
-from ..procedure import Composition, Procedure, Whole
+from ..consistency import Estimates, consistent, estimated_total
+from ..counting import CountToDecide
+from ..procedure import Procedure, Whole
 from ..shares import Allocation, allocate
 from .backoff import stepped_rows
 from .carried import Chains
@@ -45,10 +44,6 @@ from .given import GivenGraph
 
 METHOD = "optimal"
 TABLES = "tables of the families"
-COUNTED = Fraction(1, 100)
-"""The part of the budget that buys the number of records, where that decides what is measured."""
-TOLD = 3.0
-"""A count tells that there are records from so many deviations of its noise on."""
 
 
 @dataclass(frozen=True)
@@ -126,29 +121,16 @@ class OptimalNetwork(GivenGraph):
     def _counted(self, whole: Whole, families: Families) -> Procedure | None:
         """The tables after a noisy count; None where it would not change what is measured: where as many records as it
         could tell from none carry every family already."""
-        budget, noise = whole.budget, self.noise
-        composition: Composition = "composed"
-        within = budget.to_gaussian() if isinstance(budget, ApproxDP) and noise != "laplace" else None
-        if isinstance(budget, ApproxDP):
-            full = allocate(Marginals(families.domain, families.maximal), whole.unit, budget, noise)
-            if within is not None and full.noise == "gaussian":
-                budget, noise, composition = within, "gaussian", "as one Gaussian"
-            else:
-                budget, noise, composition = budget.to_pure(), "laplace", "in sequence"
-        small, rest = budget.split([COUNTED, 1 - COUNTED])
-        count = whole.count(small)
-        least = TOLD * count.rows[0].standard_deviation
-        chains = Chains(families, whole.unit, rest, noise)
-        if chains.carried(least) == families:
+        asked = CountToDecide.of(whole, Marginals(families.domain, families.maximal), self.noise)
+        chains = Chains(families, whole.unit, asked.rest, asked.noise)
+        if chains.carried(asked.least) == families:
             return None
 
-        def asks(released: Measurements) -> Asking[None]:
-            size = max(total_and_variance(released)[0], 1.0)
-            yield _request(*self._planned(families, whole.unit, rest, size, noise), rest)
+        def request(size: float) -> Measure:
+            return _request(*self._planned(families, whole.unit, asked.rest, size, asked.noise), asked.rest)
 
-        tables = whole.later(TABLES, rest, asks, measuring(rest))
-        notes = (_by_count(chains, least, whole.size), *families.notes())
-        return Procedure(METHOD, whole, (count, tables), notes, composition=composition)
+        notes = (_by_count(chains, asked.least, whole.size), *families.notes())
+        return asked.procedure(METHOD, TABLES, request, notes)
 
     def _planned(
         self,

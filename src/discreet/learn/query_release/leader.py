@@ -42,8 +42,8 @@ from ..procedure import Step, Whole
 from .answers import AnswersLearner, ReleasedAnswers
 from .workload import Workload
 
-LEAST_ROUNDS, MOST_ROUNDS = 20, 200
-SCALE = 3.0  # η: the best of 1, 3, 8 wherever we looked, and the top of the grid of [VTBSW20]
+LEAST_ROUNDS, MOST_ROUNDS, MOST_SEARCHED = 20, 1000, 200
+SCALE = 0.5  # η = ½√T: a fixed scale lets the game stall, one that grows as √T lets its regret vanish
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class PerturbedLeader(AnswersLearner):
     Parameters
     ----------
     oracle:
-        By default all records are tried where they are few (4096), and :class:`AnnealedSearch` is used otherwise;
+        By default all records are tried where they are few (65,536), and :class:`AnnealedSearch` is used otherwise;
         :class:`IntegerProgram` has a time limit and says how far it may be from the best.
     rounds, samples, scale:
-        How many selections, by default from public quantities; how many records a round; η.
+        How many selections T, by default from public quantities; how many records a round; η, by default ½√T.
     random_state:
         Of the data player only. Noise that protects is never seeded.
     """
@@ -68,30 +68,31 @@ class PerturbedLeader(AnswersLearner):
     perturbation: Perturbation = "separator"
     rounds: int | None = None
     samples: int = 100
-    scale: float = SCALE
+    scale: float | None = None
     random_state: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole(1, samples=self.samples)
         check_whole(1, or_none=True, rounds=self.rounds)
-        check_positive(scale=self.scale)
+        check_positive(or_none=True, scale=self.scale)
 
     @property
     def method(self) -> str:
         return f"perturbed leader, {self.perturbation}"
 
     def step(self, whole: Whole, share: Budget) -> Step:
-        name = f"{LEAST_ROUNDS} to {MOST_ROUNDS} selections of a query, by the noisy number of records"
+        most = MOST_ROUNDS if few_records(self.workload) else MOST_SEARCHED
+        name = f"{LEAST_ROUNDS} to {most} selections of a query, by the noisy number of records"
         if self.rounds is not None or whole.public_size is not None:
             name = f"{counted(self._rounds(whole.public_size or 1, share), 'selection')} of a query"
         return self._later(whole, share, name, selecting(share))
 
     def answering(self, share: Budget, records: float) -> Asking[ReleasedAnswers]:
         workload, rounds = self.workload, self._rounds(records, share)
-        small = workload.cells <= Enumeration.most
-        oracle = self.oracle or (Enumeration() if small else AnnealedSearch())
-        player = DataPlayer(workload.terms, oracle, self.perturbation, self.scale, self.samples, self.random_state)
+        oracle = self.oracle or (Enumeration() if few_records(workload) else AnnealedSearch())
+        scale = self.scale or SCALE * math.sqrt(rounds)
+        player = DataPlayer(workload.terms, oracle, self.perturbation, scale, self.samples, self.random_state)
         made = []
         for part in share.split([1] * rounds):
             made.append(player.play())
@@ -100,18 +101,23 @@ class PerturbedLeader(AnswersLearner):
             chosen = selection.indices[0]
             player.ask_for(chosen % len(workload), 1 if chosen < len(workload) else -1)
         everything = np.concatenate(made)
-        facts = {"rounds": rounds, "samples": self.samples, "scale": self.scale, "oracle": type(oracle).__name__}
+        facts = {"rounds": rounds, "samples": self.samples, "scale": scale, "oracle": type(oracle).__name__}
         return ReleasedAnswers(workload.answers_on(everything), {}, everything, player.gap, facts)
 
     def _rounds(self, records: float, share: Budget) -> int:
         return self.rounds or choose_rounds(self.workload, max(records, 1.0), share)
 
 
+def few_records(workload: Workload) -> bool:
+    """Whether all possible records can be tried each round."""
+    return workload.cells <= Enumeration.most
+
+
 def choose_rounds(workload: Workload, size: float, budget: Budget) -> int:
     """So many that the noise of one selection, b·ln 2m counts, is about the regret of the data player, n/√T.
 
-    With b = √(T/2ρ) (pure: 2T/ε) that is T = n√(2ρ)/ln 2m, and (nε/(2 ln 2m))^⅔. Between 20 and 200: more rounds go on
-    helping slowly where there are many records, but take their time.
+    With b = √(T/2ρ) (pure: 2T/ε) that is T = n√(2ρ)/ln 2m, and (nε/(2 ln 2m))^⅔. At least 20, and at most 1,000 where
+    all records are tried, 200 where a search takes its time.
     """
     logarithm = math.log(2 * len(workload))
     if isinstance(budget, PureDP):
@@ -121,4 +127,4 @@ def choose_rounds(workload: Workload, size: float, budget: Budget) -> int:
         assert isinstance(share, ZCDP)
         rho = share.rho
         wanted = size * math.sqrt(2 * rho) / logarithm
-    return int(min(max(wanted, LEAST_ROUNDS), MOST_ROUNDS))
+    return int(min(max(wanted, LEAST_ROUNDS), MOST_ROUNDS if few_records(workload) else MOST_SEARCHED))

@@ -45,13 +45,14 @@ class Descent:
         """The descent and nothing else, with a noisy count first where one is needed. A guess of the number of records
         tells how many steps to expect."""
         steps, given = self.prepared(whole)
-        notes = [NOTE]
-        if self.steps is None and whole.public_size is None and whole.size is not None:
-            expected = self.choose(max(whole.size, 1.0), size_and_rest(whole.budget, None)[1])
-            notes.append(
-                f"The noisy number of records decides how many: {counted(expected, 'step')} at n ≈ {whole.size:g}."
-            )
-        return Procedure(method, whole, steps, tuple(notes), given)
+        return Procedure(method, whole, steps, self.notes(whole, size_and_rest(whole.budget, None)[1]), given)
+
+    def notes(self, whole: Whole, share: Budget) -> tuple[str, ...]:
+        """What a plan says of a descent for ``share``."""
+        if self.steps is not None or whole.public_size is not None or whole.size is None:
+            return (NOTE,)
+        expected = counted(self.choose(max(whole.size, 1.0), share), "step")
+        return NOTE, f"The noisy number of records decides how many: {expected} at n ≈ {whole.size:g}."
 
     def prepared(self, whole: Whole) -> tuple[tuple[Step, ...], tuple[Measurement, ...]]:
         """All there is to do with the whole budget, a noisy count first where one is needed; and what is given."""

@@ -12,7 +12,7 @@ of W_ij and W_ji are averaged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,14 @@ from ...models.pairwise import Pair, PairwiseModel
 from ...privacy.budget import Budget
 from ...privacy.queries.gradients import LevelGradients
 from ...privacy.queries.group_vertices import GroupedLevelGradients, check_vertices
+from ...privacy.query import Marginals
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from ..spins.coefficients import check_bounds
 from .descent import Descent, state_of
+from .fitted import fitted, fitted_procedure
 from .frank_wolfe import State, Variant, choose_steps, init
 from .spins import DEFAULT_WIDTH
 
@@ -49,7 +51,7 @@ class PairwiseRegressions(Learner[PairwiseModel]):
     ----------
     width:
         λ, a public bound on max_{i,a} Σ_j max_b |W_ij(a, b)| + |θ_i(a)|; 2 by default.
-    variant, steps:
+    variant, steps, fitted:
         As for :class:`SpinRegressions`.
     vertices:
         ``"coordinate"``, one level of one column at a time as in the paper, or ``"group"``, a column with a sign for
@@ -64,6 +66,7 @@ class PairwiseRegressions(Learner[PairwiseModel]):
     vertices: Vertices = "coordinate"
     max_edges: int | None = None
     min_weight: float = 0.0
+    fitted: bool | None = None
 
     refits: ClassVar[bool] = False
 
@@ -73,15 +76,23 @@ class PairwiseRegressions(Learner[PairwiseModel]):
         check_bounds(self.width, self.min_weight, self.max_edges)
 
     def prepare(self, whole: Whole) -> Procedure:
-        """Frank–Wolfe steps, after a noisy count where their number is not known."""
-        return self._descent(whole.domain, whole.unit).procedure(f"frank_wolfe, {self.variant}", whole)
+        """Frank–Wolfe steps, after a noisy count where their number is not known; columns before and an energy after
+        them where the field is fitted."""
+        domain = whole.domain
+        descent = self._descent(domain, whole.unit)
+        if not self._fits:
+            return descent.procedure(f"frank_wolfe, {self.variant}", whole)
+        columns = Marginals(domain, [(name,) for name in domain.names])
+        return fitted_procedure(
+            descent, f"frank_wolfe, {self.variant}", whole, columns, lambda m: self._found(m, domain)[0]
+        )
 
     def _descent(self, domain: Domain, unit: PrivacyUnit) -> Descent:
         """Lines 1–6: the ball has radius 2λk, k the largest number of levels; with group vertices 2λ."""
         if max(domain.shape) < 2:
             raise InputError("every column has one level only: there is nothing to learn")
         grouped = self.vertices == "group"
-        radius = 2 * (self.width or DEFAULT_WIDTH) * (1 if grouped else max(domain.shape))
+        radius = 2 * self._width * (1 if grouped else max(domain.shape))
         regressions, features = LevelGradients.shape_for(domain)
         what = f"a vertex for each of {counted(regressions, 'regression')}"
         if grouped:
@@ -99,15 +110,31 @@ class PairwiseRegressions(Learner[PairwiseModel]):
         return Descent(problem, start, self.variant, self.steps, choose, what)
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> PairwiseModel:
-        """The model that the regressions found make; post-processing."""
-        columns, state = domain or measurements.domain, state_of(measurements)
-        W, Theta = weights_of(columns, state)
+        """The model that the regressions found make, fitted where that was asked for; post-processing."""
+        columns = domain or measurements.domain
+        W, Theta = self._found(measurements, columns)
+        method = f"frank_wolfe, {self.variant}, {self.vertices} vertices"
+        facts: dict[str, Any] = {"frank_wolfe_steps": state_of(measurements).steps, "width": self._width}
+        if self._fits:
+            fit = fitted(columns, measurements, W)
+            W, Theta = {pair: fit.scale * table for pair, table in W.items()}, dict(fit.singles)
+            facts |= {"scale": round(fit.scale, 4), "inference": fit.inference}
+        return PairwiseModel(W, Theta, columns, card_of(measurements, method, **facts))
+
+    def _found(self, measurements: Measurements, columns: Domain) -> tuple[dict[Pair, Array], dict[str, Array]]:
+        """Weights, the largest as far as their number and size are bounded, and fields."""
+        W, Theta = weights_of(columns, state_of(measurements))
         size = {pair: float(np.abs(table).max()) for pair, table in W.items()}
         kept = sorted((pair for pair in W if size[pair] >= self.min_weight / 2), key=lambda pair: -size[pair])
-        method = f"frank_wolfe, {self.variant}, {self.vertices} vertices"
-        facts = {"frank_wolfe_steps": state.steps, "width": self.width or DEFAULT_WIDTH}
-        card = card_of(measurements, method, **facts)
-        return PairwiseModel({pair: W[pair] for pair in kept[: self.max_edges]}, Theta, columns, card)
+        return {pair: W[pair] for pair in kept[: self.max_edges]}, Theta
+
+    @property
+    def _fits(self) -> bool:
+        return self.variant == "tight" if self.fitted is None else self.fitted
+
+    @property
+    def _width(self) -> float:
+        return self.width or DEFAULT_WIDTH
 
 
 def weights_of(domain: Domain, state: State) -> tuple[dict[Pair, Array], dict[str, Array]]:

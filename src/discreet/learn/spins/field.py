@@ -50,8 +50,9 @@ class SpinField(Learner[SpinModel]):
     order:
         t, the largest number of columns that interact.
     strategy:
-        ``"all"``: all parities, and what stands out again; ``"selected"``: pairs that each column selects privately
-        (order 2 only); ``"auto"``: what the noise suggests of the two; ``"one shot"``: all parities, once.
+        ``"all"``: all parities, and what stands out again; ``"selected"``: pairs that each column selects privately, or
+        for higher orders all pairs and the larger interactions that they explain worst; ``"auto"``: what the noise
+        suggests of the two; ``"one shot"``: all parities, once.
     width:
         λ, a public bound on Σ_{I∋i} |h̄(I)| for every column; estimates are scaled down to it.
     max_edges, min_weight:
@@ -74,11 +75,8 @@ class SpinField(Learner[SpinModel]):
         check_bounds(self.width, self.min_weight, self.max_edges)
         if self.strategy not in STRATEGIES:
             raise InputError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}; got {self.strategy!r}")
-        if self.strategy == "selected" and self.order != 2:
-            raise InputError(
-                f"strategy='selected' selects pairs, so it is for order 2; for order {self.order} use 'all' or "
-                "'one shot'"
-            )
+        if self.strategy == "selected" and self.order < 2:
+            raise InputError("strategy='selected' selects interactions, and order 1 has none; use 'all' or 'one shot'")
 
     def prepare(self, whole: Whole) -> Procedure:
         """The number of records unless it is public, then parities as the strategy says."""
@@ -87,11 +85,12 @@ class SpinField(Learner[SpinModel]):
         _check_number(len(domain), order)
         count, given, rest = counted_first(whole)
         asked = Asked(whole, rest, order, self.max_edges, self.min_weight, self.random_state)
-        strategy = asked.choose(self.strategy, whole.public_size)
+        asked, strategy = asked.settled(self.strategy, whole.public_size)
         notes = []
         if strategy == "auto" and whole.size is not None:
             likely = asked.choose("auto", whole.size)
-            notes.append(f"With some {whole.size:g} records that would be {likely} pairs.")
+            what = f"{likely} pairs" if self.order <= 2 else f"{likely} parities of more than two columns"
+            notes.append(f"With some {whole.size:g} records that would be {what}.")
         if len(domain) > MOST_COLUMNS:
             notes.append(f"{len(domain)} columns cannot be enumerated: the fit is on a junction tree, or approximate.")
         what = "an Ising model" if self.order == 2 else f"a field of spins of order {self.order}"

@@ -96,8 +96,9 @@ class ThresholdedRegressions(ThresholdedParameters):
     steps: int | None = None
 
     def _spins(self) -> Learner[Any]:
-        return SpinRegressions(self.order, self.width, self.variant, self.steps, self.max_edges, self.min_weight)
+        bounds = self.max_edges, self.min_weight
+        return SpinRegressions(self.order, self.width, self.variant, self.steps, *bounds, fitted=False)
 
     def _levels(self) -> Learner[Any]:
         bounds = self.max_edges, self.min_weight
-        return PairwiseRegressions(self.width, self.variant, self.steps, "coordinate", *bounds)
+        return PairwiseRegressions(self.width, self.variant, self.steps, "coordinate", *bounds, fitted=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 from ...arguments import check_positive, check_whole
-from ...errors import InputError
 from . import polynomials
 from .bound import Bound, Constant, Goal, Notion, exponential, power, probability
 from .lemmas import loss_for_error, records_for_risk, unbiasedness
@@ -175,13 +174,21 @@ def lemma_4_5(p: int, t: int, width: float, alpha: float, rho: float, *, proved:
     return _upper("Lemma 4.5", "supplement of [000]", "queries", "zcdp", formula, value, _constant(proved), holds)
 
 
-def lemma_4_6(p: int, t: int, width: float, alpha: float, rho: float) -> Bound:
-    """Lemma 4.6: the same by follow-the-perturbed-leader with an optimisation oracle (sepFEM)."""
+def lemma_4_6(p: int, t: int, width: float, alpha: float, rho: float, *, proved: bool = False) -> Bound:
+    """Lemma 4.6: the same by follow-the-perturbed-leader with an optimisation oracle (sepFEM).
+
+    ``proved``: :func:`.polynomials.parities_by_leader`, an argument of ours with p in place of p^(5/4).
+    """
     check_whole(2, p=p, t=t)
     check_positive(width=width, alpha=alpha, rho=rho)
-    value = t * width**2 * p**1.25 * math.log(p) / (math.sqrt(rho) * alpha**2)
-    return _upper("Lemma 4.6", "supplement of [000]", "queries", "zcdp", "tλ²p^(5/4) ln p/(√ρ α²)", value,
-                  "order only", "success 19/20; [000] Theorem 1.4 prints p^(3/2) and ρ")  # fmt: skip
+    formula = "tλ²p^(5/4) ln p/(√ρ α²)"
+    if proved:
+        value = polynomials.parities_by_leader(p, t, alpha / (8 * width), rho, 1 / 20)
+        formula = "min over T of √(2T/ρ) ln(80KT)/(α/(8λ) − 2p/√T − √(2 ln(80KT)/T))"
+    else:
+        value = t * width**2 * p**1.25 * math.log(p) / (math.sqrt(rho) * alpha**2)
+    holds = "success 19/20; " + ("replace-one, n public" if proved else "[000] Theorem 1.4 prints p^(3/2) and ρ")
+    return _upper("Lemma 4.6", "supplement of [000]", "queries", "zcdp", formula, value, _constant(proved), holds)
 
 
 def theorem_4_7(
@@ -189,18 +196,17 @@ def theorem_4_7(
 ) -> Bound:
     """Theorem 4.7 = Theorem 1.4: maximal monomials of a binary t-wise field within α; ``oracle``: with sepFEM.
 
-    ``proved``: Lemma 4.4 with failure 1/4 and Lemma 4.5 with 1/20, on the same n₂ records; not with sepFEM. Add-remove
+    ``proved``: Lemma 4.4 with failure 1/4 and Lemma 4.5 or 4.6 with 1/20, on the same n₂ records. Add-remove
     for both: scored as Σ(q(x) − q(D_t)) over records, a parity moves by at most 2 there too, and n is not needed.
     """
-    if oracle and proved:
-        raise InputError("the rate of sepFEM is imported by the paper without a constant: there is no proved number")
-    parities = (lemma_4_6 if oracle else lemma_4_5)(p, t, width, alpha, rho)
+    by = lemma_4_6 if oracle else lemma_4_5
+    parities = by(p, t, width, alpha, rho)
     formula = f"e^(5λt)√p ln²p/(√ρ α^4.5) + {parities.formula} + e^(6λt) ln p/α⁶"
     value = lemma_4_4(p, t, width, alpha, rho).value + parities.value
     if proved:
         first, second = polynomials.maximal(p, t, width, alpha, rho, 1 / 4)
-        value = first + max(second, lemma_4_5(p, t, width, alpha, rho / 2, proved=True).value)
-        formula = f"{EVERY_CONSTANT} E|∂_I d| ≤ α, ρ/(2p) a column; + parities as in Lemma 4.5 with ρ/2"
+        value = first + max(second, by(p, t, width, alpha, rho / 2, proved=True).value)
+        formula = f"{EVERY_CONSTANT} E|∂_I d| ≤ α, ρ/(2p) a column; + parities as in {parities.item} with ρ/2"
     return _upper("Theorem 4.7, Theorem 1.4", "[000] Theorem 1.4", "parameters", "zcdp", formula, value,
                   _constant(proved),
                   "success 2/3, maximal monomials" + ("" if oracle else "; time exponential in p"))  # fmt: skip

@@ -1,12 +1,10 @@
 """Many noisy sums of small random samples as one paid step: what private stochastic gradient descent asks for.
 
 Each round draws a Poisson sample of the units by fresh secret coins, sums a query over it and adds Gaussian noise. The
-rounds are paid together, in advance, at the (ε, δ) that dp-accounting computes for the composition of Poisson-sampled
-Gaussian mechanisms under add-remove [MTZ19]. The noise is a discrete Gaussian on a grid of at least 2¹⁰ units for one
+rounds are paid together, in advance, at the (ε, δ) of the composition of Poisson-sampled Gaussian mechanisms under
+add-remove (``subsampled.py``). The noise is a discrete Gaussian on a grid of at least 2¹⁰ units for one
 standard deviation; its sums differ from the integrals of the continuous one by a factor 1 ± e^(−2π²·2²⁰), far below
 the accountant's own rounding.
-
-[MTZ19] Mironov, Talwar, Zhang, arXiv:1908.10530.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from ...errors import BudgetError, InputError
@@ -27,54 +24,11 @@ from ..curator import Curator
 from ..mechanisms import Gateway, NoiseCall, fitting
 from ..query import Query
 from ..requests import Request
+from ..subsampled import noise_multiplier
 from ..unit import PrivacyUnit, as_probability
 
 LEAST_SCALE = 2.0**10
 _SAFE = 1 + 1e-6
-# A round's Rényi divergence is at least that of order 2, some (rate/multiplier)². Where rounding can turn it negative,
-# the accountant takes it for no loss at all, so we stay far above the 1e-16 of floats.
-_LEAST_RATIO = 1e-6
-_ORDERS = [*range(2, 65), *range(72, 513, 8)]  # whole ones: sums in closed form
-
-
-@lru_cache(maxsize=64)
-def noise_multiplier(epsilon: float, delta: float, rate: float, rounds: int) -> float:
-    """The least standard deviation, divided by the L2 sensitivity, for which the rounds are (ε, δ)-DP; rounded up."""
-    import dp_accounting as dp  # slow to import, and only these rounds need it
-    from dp_accounting import rdp
-    from dp_accounting.mechanism_calibration import NoBracketIntervalFoundError
-
-    try:
-        found = dp.calibrate_dp_mechanism(
-            lambda: rdp.RdpAccountant(_ORDERS),
-            lambda multiplier: _event(multiplier, rate, rounds),
-            epsilon,
-            delta,
-            dp.LowerEndpointAndGuess(0.0, 10.0),
-            tol=1e-4,
-        )
-    except NoBracketIntervalFoundError:
-        found = math.inf
-    if rate / found < _LEAST_RATIO:
-        raise BudgetError(f"ε = {epsilon:g}, δ = {delta:g} is too small for {rounds} rounds at a rate of {rate:g}")
-    return float(found) * _SAFE
-
-
-@lru_cache(maxsize=64)
-def epsilon_of_rounds(multiplier: float, delta: float, rate: float, rounds: int) -> float:
-    """The ε that the rounds cost at this δ."""
-    from dp_accounting import rdp
-
-    accountant = rdp.RdpAccountant(_ORDERS)
-    accountant.compose(_event(multiplier, rate, rounds))
-    return float(accountant.get_epsilon(delta))
-
-
-def _event(multiplier: float, rate: float, rounds: int) -> Any:
-    import dp_accounting as dp
-
-    inner = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
-    return dp.SelfComposedDpEvent(inner, rounds)
 
 
 def multiplier_for(unit: PrivacyUnit, budget: Budget, rate: Amount, rounds: int) -> float:

@@ -117,25 +117,37 @@ class TotalDistance(Distances):
     √m times as noisy.
 
     Sensitivity. The sum moves by as much as m distances do together: L1 = L∞ = m, L2² = m²; under replace-one twice
-    that (and k times as much on a grid of 1/k).
+    that (and k times as much on a grid of 1/k). ``weights``: public whole numbers w by which distances count; then
+    Σ w·distance moves by Σw times what one distance does, in the place of m.
     """
 
-    def __init__(self, *told: Any, **more: Any) -> None:
+    def __init__(self, *told: Any, weights: Sequence[int] = (), **more: Any) -> None:
         super().__init__(*told, **more)
-        if not np.abs(self._expected.astype(np.float64)).sum() < MOST:
-            raise InputError("the expectations of all tables must hold 2⁶⁰ counts in all at most")
+        m = len(self.cliques)
+        if weights and (len(weights) != m or not all(type(w) is int and w > 0 for w in weights)):
+            raise InputError(f"{m} distances need as many weights, whole numbers above 0")
+        self._weights = tuple(weights) or (1,) * m
+        held = np.add.reduceat(np.abs(self._expected.astype(np.float64)), self._starts)
+        if not float(held @ np.array(self._weights, dtype=np.float64)) < MOST:
+            raise InputError("the expectations of all tables must hold 2⁶⁰ counts in all at most, weights included")
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         about = {"distances": [list(c) for c in self._cliques]}
         return (Part(self._label, (1,), grid=Fraction(1, self._finer), about=about),)
 
+    def describe(self) -> dict[str, Any]:
+        weighted = {} if set(self._weights) == {1} else {"weights": list(self._weights)}
+        return {**super().describe(), **weighted}
+
     def row_sensitivity(self, relation: Relation) -> tuple[Sensitivity, ...]:
         (each,) = super().row_sensitivity(relation)
-        return (Sensitivity(each.l1, each.l1**2, each.l1, 1),)
+        moved = sum(self._weights) * each.linf
+        return (Sensitivity(moved, moved**2, moved, 1),)
 
     def combine(self, counts: Sequence[IntArray]) -> tuple[IntArray, ...]:
-        return tuple(found.sum(keepdims=True) for found in super().combine(counts))
+        weights = np.array(self._weights, dtype=np.int64)
+        return tuple((found * weights).sum(keepdims=True) for found in super().combine(counts))
 
 
 class WorstTable(SumScore):

@@ -1,0 +1,1 @@
+"""What records do not show: values that are missing at random, and a class that each record belongs to."""
