@@ -26,6 +26,7 @@ _KNOWN = re.compile(r"known\s*(?=\()", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d")
 _CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 _LONGEST = 10_000
+_LONGEST_REASON = 1_000
 _WINDOW = 100
 
 
@@ -33,6 +34,7 @@ class LanguageError(InputError):
     """A question cannot be understood; ``reason`` says why and ``position`` where in ``text``."""
 
     def __init__(self, reason: str, text: str, start: int, end: int | None = None) -> None:
+        reason = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"  # words may be repeated
         super().__init__(f"{reason}\n{marked(text, start, end)}")
         self.reason = reason
         self.text = text

@@ -5,15 +5,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,19}", re.ASCII)
 """Whole numbers as Python spells them."""
+_RATIONAL = re.compile(r"[0-9]+(/[0-9]+)?", re.ASCII)
 
 
 def plain(value: Any) -> Any:
     """A NumPy scalar as the Python value it stands for; anything else unchanged."""
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
+def written(text: Any) -> Fraction:
+    """A rational as files of ours write it. Nothing else: a file that says 1e999999999 must not fill the memory."""
+    if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
+        raise ValueError
+    return Fraction(text)
 
 
 def first_twice(items: Iterable[str]) -> str | None:

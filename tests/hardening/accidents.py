@@ -273,8 +273,8 @@ def _through_pipes(words: list[str], first: Callable[[], None]) -> int:
 
 def copies(first: int, count: int, seen: Seen) -> None:
     """An old copy, a cut end, another ledger or an altered entry takes the place of a ledger: a head that is kept
-    elsewhere tells. A process that had it open charges nothing more, but for altered entries: it has read them before
-    and goes by what they were."""
+    elsewhere tells. A process that had it open does not go on from an old copy or a shorter one. What it has read of
+    altered entries, or of the file before another took its place, it may go by: its books are what they were."""
     for number in range(first, first + count):
         seen.at(number)
         rng = random.Random(f"copies {number}")
@@ -288,9 +288,11 @@ def copies(first: int, count: int, seen: Seen) -> None:
                 opened.charge(LINE, PrivacyUnit())
             head, key = opened.head, opened.public_key
             _tamper(kind, rng)
+            goes_on = False
             try:
                 opened.charge(LINE, PrivacyUnit())
-                if kind != "altered":
+                goes_on = True
+                if kind in ("old copy", "cut"):
                     seen.wrong(number, f"{kind}: the process that had it open goes on charging")
             except LedgerError:
                 seen.count("noticed by the open process")
@@ -300,7 +302,7 @@ def copies(first: int, count: int, seen: Seen) -> None:
                     problems = again.verify(head, key)
             except LedgerError as error:
                 problems = [str(error)]
-            if not problems:
+            if not problems and not (kind == "other" and goes_on):  # then it has written its own over the other's
                 seen.wrong(number, f"{kind}: the head that was kept does not tell")
 
 

@@ -31,10 +31,9 @@ UNITS = {
 
 @lru_cache(maxsize=1)
 def learners() -> list[tuple[str, Any, Domain]]:
-    """Everything that learns, of the registry and beside it, with the columns that it is tried on. A chain is tried
-    by tests of its own: its rows are steps, which these tables have not."""
+    """Everything that learns, of the registry and beside it, with the columns that it is tried on."""
     out = [(name, spec.learn, domain) for name, (spec, domain) in shown.SPECS.items()]
-    others = [(n, learner.fit, shown.SPINS) for n, learner in shown.OTHERS.items() if not n.startswith("chain")]
+    others = [(n, learner.fit, shown.SPINS) for n, learner in shown.OTHERS.items()]
     return [*out, *others]
 
 

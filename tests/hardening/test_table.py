@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from discreet import Curator, Domain, PrivacyUnit, PureDP, Spec, encode
-from discreet.errors import FileFormatError, InputError
+from discreet.errors import BudgetError, FileFormatError, InputError
 from discreet.frames import public_rows
 from discreet.models import MarkovRandomField
 from discreet.models.records import Records
@@ -214,10 +214,32 @@ def test_a_label_that_is_no_text(release: Release, tmp_path: Path, capsys: Any) 
     assert "are texts" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["1e999999999", "1E-999999999", "1e1_000_000"])
+def test_numbers_that_would_fill_the_memory(text: str, release: Release, tmp_path: Path, capsys: Any) -> None:
+    """In a budget, and in the grid of a table in a file: reading ten letters took minutes."""
+    from discreet.cli import run
+
+    with pytest.raises(BudgetError, match="finite"):
+        PureDP(text)
+
+    def grid(document: Any) -> None:
+        next(spots(document, "grid"))["grid"] = text
+
+    assert run(["verify", str(resealed(release, grid, tmp_path))]) == 1
+    capsys.readouterr()
+
+
 def test_messages_stay_short() -> None:
     with pytest.raises(InputError) as error:
         DOMAIN.index("x" * 100_000)
     assert len(str(error.value)) < 1_000
+    with pytest.raises(BudgetError) as error:
+        PureDP("9" * 5_000)
+    assert len(str(error.value)) < 1_000
+    model = MarkovRandomField(parse_schema("[columns.x]\nedges = [0, 1, 2]\n"), {("x",): np.zeros(2)})
+    with pytest.raises(InputError) as error:
+        model.ask(f"QUANTILE(x, {'9' * 5_000})")
+    assert len(str(error.value)) < 2_000
 
 
 def test_the_command_prints_the_table() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from discreet.audit import (
     audit_replay,
+    audit_sizes,
     audit_statistical,
     check_pair,
     failures,
@@ -78,6 +79,22 @@ def test_replay_finds_nothing(domain: Domain, budget: Budget, unit: str) -> None
 def test_the_audit_of_the_command_line_finds_columns_too() -> None:
     findings = run_configuration(BOTH, UNITS["person, add-remove"], ApproxDP(5, 1e-3), releasing_tables(BOTH), pairs=8)
     assert not failures(findings)
+    done = [f.name for f in findings]
+    assert done[0].startswith("record and replay on 11 neighbours") and "10,000 units" in done[1]
+    assert "exact laws of the draws" in done
+
+
+def test_what_depends_on_the_number_of_records_is_found_where_columns_are() -> None:
+    """Also where only large tables show it."""
+
+    def planted(curator: Curator) -> Any:
+        if int(curator._rows.count([("z",)])[0].sum()) > 500:
+            raise ValueError("too many rows")
+        return tables_after(NUMBERS)(curator)
+
+    row = UNITS["row, add-remove"]
+    assert not failures(audit_replay(planted, NUMBERS, row, PureDP(20), count=3, sizes=(100,)))
+    assert failures(audit_sizes(planted, NUMBERS, row, PureDP(20), sizes=(3, 600)))
 
 
 # -- levels: exactly, and by statistics ------------------------------------------------------------------------------
@@ -166,6 +183,15 @@ def test_levels_need_a_delta_that_was_set_aside() -> None:
         )
     with pytest.raises(Exception, match=r"within an \(ε, δ\) budget"):
         Curator(table, budget=PureDP(1)).find_levels("t", PureDP(1), Fraction(1, 10**7))
+
+
+def test_two_columns_of_levels_share_the_delta_that_was_set_aside() -> None:
+    """Each has half of it; two wholes would be refused."""
+    two = parse_schema('[columns.t]\nlevels = "discover"\n[columns.u]\nlevels = "discover"\n')
+    rows = encode({"t": ["a", "b"] * 40, "u": ["c"] * 80}, two)
+    with Curator(rows, PrivacyUnit(), ApproxDP(8, 1e-3)) as curator:
+        released = tables_after(two)(curator)
+    assert set(released.domain.names) == {"t", "u"}
 
 
 def test_what_is_found_is_booked() -> None:

@@ -43,6 +43,15 @@ def test_every_test_that_must_notice_is_there() -> None:
             assert name.split("[")[0] in functions_of(run.ROOT / path), f"{mutant.name}: {test}"
 
 
+def test_what_is_noticed_by_luck_is_not_noticed() -> None:
+    """Of two tries one: a mistake is noticed when both tries notice it."""
+    assert run.together(["killed"]) == run.together(["killed", "killed"]) == "killed"
+    assert run.together(["survived", "survived"]) == "survived"
+    assert run.together(["killed", "survived"]) == "by luck"
+    assert run.together(["killed", "timeout"]) == "broken"
+    assert run.report({MUTANTS[0]: "by luck"}) == 1
+
+
 def test_ten_of_them_are_noticed() -> None:
     """Evenly over the rooms. They are run in a process of their own, which imports what they share once."""
     command = [sys.executable, str(run.HERE / "run.py"), "--sample", "10", "--cores", "1"]

@@ -54,11 +54,10 @@ def run_configuration(
     draws, exactly and by statistics; its books; and the noise itself."""
     real = gateway or SecureGateway()
     told: Any = {"seed": seed, "gateway": gateway, **options}
-    found = audit_replay(release, domain, unit, budget, count=pairs, sizes=() if domain.sought else LARGE, **told)
-    if not domain.sought:  # rows of columns that are to be found are made one by one
-        found += audit_sizes(release, domain, unit, budget, sizes=SIZES, **told)
+    found = audit_replay(release, domain, unit, budget, count=pairs, sizes=LARGE, **told)
+    found += audit_sizes(release, domain, unit, budget, sizes=SIZES, **told)
     if not failures(found):
-        draws = [] if domain.sought else draws_of(release, domain, unit, budget, **told)
+        draws = draws_of(release, domain, unit, budget, **told)
         found += [audit_draws_exactly(draws), audit_draws_by_statistics(draws, runs, gateway)] if draws else []
         found.append(_audit_books(release, domain, unit, budget, seed, options))
     return [

@@ -49,7 +49,10 @@ class Rows:
 
     def _to_be_found(self, domain: Domain, unit: PrivacyUnit) -> MemoryTable:
         """Rows whose columns are still to be found hold values, not codes: they are encoded twice."""
-        rows = {a.name: [_value(a, int(c)) for c in self.codes[:, i]] for i, a in enumerate(domain.attributes)}
+        raw = [
+            [_value(a, code) for code in range(n)] for a, n in zip(domain.attributes, _raw_shape(domain), strict=True)
+        ]
+        rows = {a.name: [raw[i][c] for c in self.codes[:, i]] for i, a in enumerate(domain.attributes)}
         owners = {} if unit.column is None else {unit.column: [f"person {owner}" for owner in self.owners]}
         return encode({**rows, **owners}, domain, unit=unit.column)
 
@@ -127,7 +130,7 @@ def large_tables(domain: Domain, unit: PrivacyUnit, sizes: Iterable[int], seed: 
         owners = rng.permutation(np.repeat(np.arange(size), rows))
         # Some tables favour the first levels, so that not all cells are alike.
         drawn = rng.random((len(owners), len(domain))) ** rng.integers(1, 4)
-        yield Rows((drawn * np.array(domain.shape)).astype(np.int64), owners)
+        yield Rows((drawn * np.array(_raw_shape(domain))).astype(np.int64), owners)
 
 
 def large_pairs(domain: Domain, unit: PrivacyUnit, sizes: Iterable[int], seed: int = 0) -> Iterator[Pair]:
@@ -138,7 +141,7 @@ def large_pairs(domain: Domain, unit: PrivacyUnit, sizes: Iterable[int], seed: i
         at = int(rng.integers(0, len(rows.codes) + 1))
 
         def with_newcomer(rows: Rows = rows, newcomer: int = newcomer, at: int = at) -> Rows:
-            codes = rng.integers(0, domain.shape, size=(_rows_of(unit, rng), len(domain)))
+            codes = rng.integers(0, _raw_shape(domain), size=(_rows_of(unit, rng), len(domain)))
             return rows.with_rows(codes, newcomer, at)
 
         if unit.relation == "add-remove":

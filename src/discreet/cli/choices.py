@@ -141,7 +141,7 @@ def read_run_file(path: Path) -> dict[str, Any]:
     for key, value in document.items():
         name = key.replace("-", "_")
         if name not in _KINDS:
-            raise FileFormatError(f"{path}: unknown key {key!r}{did_you_mean(name, _KINDS)}")
+            raise FileFormatError(f"{path}: unknown key {repr(key)[:80]}{did_you_mean(name, _KINDS)}")
         if name in found:
             raise FileFormatError(f"{path}: {key!r} is given twice, with a dash and with an underscore")
         types, kind = _KINDS[name]

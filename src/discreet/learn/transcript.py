@@ -24,7 +24,6 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
@@ -41,6 +40,7 @@ from ..privacy.requests import Ask, Request
 from ..privacy.stability import Stability
 from ..privacy.unlisted import Unlisted
 from ..privacy.voting import Vote
+from ..spelling import written
 
 try:
     import fcntl
@@ -281,7 +281,7 @@ def _measurement(entry: Mapping[str, Any], domain: Domain) -> Measurement:
         Noise(kind, scale),
         domain.project(entry["columns"]),
         clique=None if entry["clique"] is None else tuple(entry["clique"]),
-        grid=Fraction(entry["grid"]),
+        grid=written(entry["grid"]),
         origin=entry["origin"],
         cost=entry["cost"],
         about=entry["about"],

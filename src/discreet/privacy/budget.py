@@ -19,11 +19,12 @@ from functools import lru_cache
 from typing import Any, Self
 
 from ..errors import BudgetError
+from ..spelling import written
 from .gaussian import mu_squared_within
 
 LARGEST = 10**100  # far beyond any meaning, and conversions stay within floats
 Amount = int | float | str | Fraction
-_RATIONAL = re.compile(r"[0-9]+(/[0-9]+)?", re.ASCII)
+_TOO_LONG = re.compile(r"[eE][+-]?[0-9_]{5}|.{4000}")
 _SLACK = Fraction(1, 2**44)  # covers the rounding of a dozen float operations many times over
 
 
@@ -34,9 +35,11 @@ def exact(amount: Amount, name: str) -> Fraction:
     if isinstance(amount, bool) or not isinstance(amount, int | float | str | Fraction):
         raise BudgetError(f"{name} must be a number, got {amount!r}")
     try:
+        if isinstance(amount, str) and _TOO_LONG.search(amount):  # 1e999999999 must not fill the memory
+            raise ValueError
         return Fraction(repr(amount)) if isinstance(amount, float) else Fraction(amount)
     except (ValueError, ZeroDivisionError):
-        raise BudgetError(f"{name} must be a finite number, got {amount!r}") from None
+        raise BudgetError(f"{name} must be a finite number, got {repr(amount)[:80]}") from None
 
 
 def shares(total: Fraction, weights: Sequence[Amount]) -> list[Fraction]:
@@ -220,13 +223,6 @@ def _rho(budget: Budget) -> Fraction:
         return budget.rho
     assert isinstance(budget, PureDP | ApproxDP)
     return budget.to_zcdp().rho
-
-
-def written(text: Any) -> Fraction:
-    """A rational as ``to_dict`` writes it. Nothing else: a file that says 1e999999999 must not fill the memory."""
-    if not isinstance(text, str) or not _RATIONAL.fullmatch(text):
-        raise ValueError
-    return Fraction(text)
 
 
 def _positive(amount: Amount, name: str) -> Fraction:

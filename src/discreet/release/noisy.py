@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..measurement import Noise
-from ..privacy.budget import written
+from ..spelling import written
 
 Array = NDArray[np.float64]
 

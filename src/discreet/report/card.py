@@ -78,7 +78,7 @@ def check_stated(stated: Mapping[str, Any]) -> None:
         if key in _COMPUTED:
             raise InputError(f"the card's field {key!r} follows from the release and cannot be stated; leave it out")
         if key not in _STATABLE:
-            raise InputError(f"the card has no field {key!r}{did_you_mean(str(key), _STATABLE)}")
+            raise InputError(f"the card has no field {repr(key)[:80]}{did_you_mean(str(key), _STATABLE)}")
         if not isinstance(value, str | int | list | dict):
             raise InputError(f"the card's field {key!r} must be text, a number or a list, got {str(value)[:60]!r}")
 

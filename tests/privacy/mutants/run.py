@@ -209,6 +209,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--name", metavar="WORDS", help="only those whose name holds these words")
     parser.add_argument("--sample", type=int, metavar="N", help="only N of them, evenly over the rooms")
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--twice", action="store_true", help="plant each twice: what is noticed by luck shows")
     parser.add_argument("--again", action="store_true", help="also those whose outcome is known")
     parser.add_argument("--show", action="store_true", help="what the tests said")
     asked = parser.parse_args(words)
@@ -218,9 +219,11 @@ def main(words: Sequence[str] | None = None) -> int:
     for mutant in mutants:
         mutant.planted()
     known = {} if asked.again or not KNOWN.exists() else json.loads(KNOWN.read_text())
-    marks = {m: fingerprint(m) for m in mutants}
+    tries = 2 if asked.twice else 1
+    marks = {m: fingerprint(m) + " twice" * asked.twice for m in mutants}
     outcome = {m: known[marks[m]] for m in mutants if marks[m] in known}
     fresh = [m for m in mutants if m not in outcome]
+    so_far: dict[Mutant, list[str]] = {m: [] for m in fresh}
     if fresh and not asked.sample:  # the tests pass where nothing is planted; otherwise their failing says nothing
         every = tuple(sorted({t for m in fresh for t in m.tests}))
         for _, found, said in run([Mutant("", "", "", "", "", every)], 1, 3600):
@@ -228,16 +231,24 @@ def main(words: Sequence[str] | None = None) -> int:
                 print(said)
                 print("without any mistake the tests must pass, and they do not")
                 return 2
-    for mutant, found, said in run(fresh, asked.cores):
-        outcome[mutant] = found
+    for mutant, one, said in run([m for m in fresh for _ in range(tries)], asked.cores):
+        so_far[mutant].append(one)
+        if len(so_far[mutant]) < tries:
+            continue
+        found = outcome[mutant] = together(so_far[mutant])
         if asked.show or found == "broken":
             print(said)
         print(f"{found:9} {mutant.room}: {mutant.name}", flush=True)
-        if found in ("killed", "survived"):
+        if found in ("killed", "survived", "by luck"):
             known[marks[mutant]] = found
         if not asked.sample:
             KNOWN.write_text(json.dumps(known))
     return report(outcome)
+
+
+def together(tries: Sequence[str]) -> str:
+    """What came of some tries of one mistake."""
+    return tries[0] if len(set(tries)) == 1 else "by luck" if set(tries) <= {"killed", "survived"} else "broken"
 
 
 def report(outcome: dict[Mutant, str]) -> int:
