@@ -42,7 +42,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
                 spec.prepare(DOMAIN, PrivacyUnit(), budget)
             except DiscreetError:  # it needs a δ
                 budget = ApproxDP(epsilon, "1e-6")
-            found = attack_spec(spec, DOMAIN, PrivacyUnit(), budget, runs=80 if quick else 1000, seed=seed)
+            found = attack_spec(spec, DOMAIN, PrivacyUnit(), budget, runs=80 if quick else 300, seed=seed)
             yield row(
                 "ε that an attack shows",
                 f"{method.family} {method.name}, {budget}",
