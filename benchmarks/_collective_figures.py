@@ -21,8 +21,8 @@ from discreet.privacy.curator import Curator, ExactCurator
 SMALL_GRID = tuple(Setting("third-order chain", 5, 10**k, epsilon) for k in (3, 4, 5) for epsilon in (0.1, 1.0))
 """What Figure 2 shows of a quick run."""
 METHODS = {
-    "noise_aware": "o-", "naive": "s--", "naive, best λ": "s:", "cgm": "^--", "mbi": "v--", "random": "x:",
-    "uniform": "k:", "non-private": "k-",
+    "noise_aware": "o-", "naive": "s--", "naive, best λ": "s:", "cgm": "^--", "mbi": "v--", "psgd": "d-.",
+    "random": "x:", "uniform": "k:", "non-private": "k-",
 }  # fmt: skip
 
 
@@ -79,16 +79,20 @@ def figure_2(results: Mapping[Setting, list[dict[str, float]]], path: Path) -> N
                 if (s.graph, s.levels, s.nodes) == kind and s.epsilon == epsilon
             }
             sizes = sorted(found)
-            for name, style in METHODS.items():
-                if sizes and all(r and name in r[0] for r in found.values()):
-                    ax.loglog(
-                        sizes, [statistics.fmean(r[name] for r in found[n]) for n in sizes], style, ms=4, label=name
-                    )
+            for number, (name, style) in enumerate(METHODS.items()):
+                there = [n for n in sizes if found[n] and name in found[n][0]]  # PSGD cannot have every ε
+                if there:
+                    values = [statistics.fmean(r[name] for r in found[n]) for n in there]
+                    color = "k" if "k" in style else f"C{number}"
+                    ax.loglog(there, values, style.lstrip("k"), ms=4, label=name, color=color)
             ax.set(title=f"{kind[0]}, {kind[1]} states, ε = {epsilon:g}", xlabel="records")
             ax.title.set_fontsize(9)
             if not column:
                 ax.set_ylabel("KL from the truth")
-    axes[0][-1].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    named = {t: h for ax in axes.flat for h, t in zip(*ax.get_legend_handles_labels(), strict=True)}
+    axes[0][-1].legend(named.values(), named.keys(), fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+    draws = {len(r) for r in results.values()}
+    figure.suptitle(f"draws a point: {', '.join(map(str, sorted(draws)))}")
     _save(figure, path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -65,6 +66,7 @@ class Setting:
             "Erdős–Rényi": lambda: generators.erdos_renyi(self.nodes, 0.3, max_width=3, random_state=seed),
             "chain": lambda: generators.chain(self.nodes),
             "tree": lambda: generators.random_tree(self.nodes, random_state=seed),
+            "grid": lambda: generators.grid(math.isqrt(self.nodes), math.isqrt(self.nodes)),
         }[self.graph]()
         return generators.dirichlet(self.nodes, edges, levels=self.levels, random_state=seed)
 

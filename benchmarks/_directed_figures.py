@@ -51,7 +51,8 @@ def draw(found: Found, path: Path, quick: bool) -> None:
     _table(figure.add_subplot(grid[-1, half:]), "Table 2: normalised error μ, ε = 1 (paper's in brackets)", *_mu(found))
     runs = [int(v["runs"]) for values in found.values() for v in values.values()]
     what = "QUICK RUN, few ε and runs" if quick else "full run"
-    figure.suptitle(f"{what}: means of {min(runs)} to {max(runs)} runs. Above: Figure 1 of the paper, all networks")
+    made = f"{min(runs)}" if min(runs) == max(runs) else f"{min(runs)} to {max(runs)}"
+    figure.suptitle(f"{what}: means of {made} runs. Above: Figure 1 of the paper, all networks")
     figure.savefig(path, dpi=90)
     plt.close(figure)
 

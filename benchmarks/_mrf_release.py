@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Checkpoint, row
+from benchmarks.papers import leaders
 from discreet.domain import Domain
 from discreet.learn.fields.pairwise import PairwiseField
 from discreet.learn.query_release import (
@@ -204,6 +205,7 @@ def parity_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator
                 yield row(f"largest error, {kind}", setting, error, reference=found[""], reference_name="Gaussian",
                           **method, **facts(runs))  # fmt: skip
     yield from oracle_rows(kept, seed, quick)
+    yield from leaders(quick, seed)
 
 
 def workload_of(kind: str, domain: Domain) -> Workload:

@@ -1,12 +1,15 @@
-"""Generated networks whose families are too large for the records. They are log-linear, so that some parents tell much
-and others next to nothing. The library's weights were chosen on networks of another kind."""
+"""Generated networks and fields whose families are too large for the records. They are log-linear, so that some parents
+tell much and others next to nothing. The library's weights were chosen on networks of another kind."""
 
 from __future__ import annotations
+
+from itertools import combinations
 
 import numpy as np
 
 from discreet.domain import Domain
-from discreet.models import BayesianNetwork
+from discreet.factor import CliqueVector
+from discreet.models import BayesianNetwork, MarkovRandomField
 
 LEVELS = (2, 2, 3, 3, 4, 6, 10, 16, 24)
 WINDOW, MOST_PARENTS = 6, 5
@@ -39,3 +42,22 @@ def thin_network(columns: int, seed: int) -> BayesianNetwork:
         parents[name] = tuple(names[j] for j in above)
         tables[name] = rows / rows.sum(axis=-1, keepdims=True)
     return BayesianNetwork(Domain.of(dict(zip(names, map(int, levels), strict=True))), parents, tables)
+
+
+def thin_field(columns: int, window: int, seed: int) -> tuple[MarkovRandomField, list[tuple[str, ...]]]:
+    """A field on windows of columns that overlap in two, log-linear as above: pairs with strengths from none to
+    several, and a little of everything else; and its cliques."""
+    rng = np.random.default_rng(20_000 + seed)
+    names = [f"x{i}" for i in range(columns)]
+    levels = dict(zip(names, map(int, rng.choice(LEVELS[:6], columns)), strict=True))
+    domain = Domain.of(levels)
+    cliques = [tuple(names[i : i + window]) for i in range(0, columns - window + 1, max(1, window - 2))]
+    tables = {}
+    for clique in cliques:
+        shape = [levels[n] for n in clique]
+        odds = 0.2 * rng.normal(0, 1, shape)
+        for a, b in combinations(range(window), 2):
+            effect = rng.gamma(1.0, 0.7) * rng.normal(0, 1, (shape[a], shape[b]))
+            odds += effect.reshape([shape[k] if k in (a, b) else 1 for k in range(window)])
+        tables[clique] = odds
+    return MarkovRandomField(domain, CliqueVector(domain, tables)), cliques

@@ -182,7 +182,7 @@ class Task:
         """Codes, under a domain of whole numbers."""
         if self.name in REAL:
             assert self.folder is not None
-            return _read(self.name, self.folder)
+            return read_table(self.name, self.folder)
         if self.name == "random network":
             levels = np.random.default_rng(self.seed).integers(2, 7, 15).tolist()
             network = random_network(15, max_parents=3, levels=levels, concentration=0.5, random_state=self.seed)
@@ -255,7 +255,7 @@ def _is_there(name: str, folder: Path | None) -> bool:
     return folder is not None and all((folder / file).is_file() for file in files)
 
 
-def _read(name: str, folder: Path) -> tuple[Domain, np.ndarray]:
+def read_table(name: str, folder: Path) -> tuple[Domain, np.ndarray]:
     codes = np.loadtxt(folder / f"{name.lower()}.csv", delimiter=",", skiprows=1, dtype=np.int64)
     if name == "NLTCS":
         return Domain.of({f"item{i}": 2 for i in range(codes.shape[1])}), codes

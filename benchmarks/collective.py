@@ -21,6 +21,7 @@ import numpy as np
 
 from benchmarks._collective_work import DESCENTS, PEERS, Setting, rows_of, trial
 from benchmarks.harness import Checkpoint, one_thread, row
+from benchmarks.papers import stopping
 from discreet.learn.baselines import NonprivateField
 from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.models import generators
@@ -95,6 +96,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         if not quick:
             yield from descents(kept, seed)
             yield from loopy_floor(kept, seed)
+        yield from stopping(quick, seed)
         yield from gaussian(kept, seed, 1 if quick else 5)
         yield from shares(kept, seed, 3 if quick else 20)
         yield from intervals(kept, seed, 4 if quick else 60)

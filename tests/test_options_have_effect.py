@@ -69,6 +69,7 @@ OTHER: dict[Any, Any] = {
     "triples": False,
     "workload": [{"columns": ["a", "b"], "weight": 3}],
     "target": "c",
+    ("field", "noise_aware", "approximate_size"): 1,
     "classes": 3,
     "together": 2,
     "missing": "random",
@@ -83,9 +84,11 @@ OTHER: dict[Any, Any] = {
 # Where the default of one option leaves nothing to another, or an option must be given.
 BESIDE: dict[Any, dict[str, Any]] = {
     "hidden": {"iterations": 2},
+    "collective solver": {"iterations": 1},
     "descent": {"approximate_size": 3000, "rounds": 5, "rate": 0.2},
     "optimal too_large": {"largest": 4},
     "optimal step_back": {"approximate_size": 1},
+    "noise_aware step_back": {"approximate_size": 1},
     "uniform too_large": {"largest": 4},
     "two_stage too_large": {"largest": 4},
     "collective likelihood": {"noise": "laplace"},  # Gaussian noise is normal by its own law

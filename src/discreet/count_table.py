@@ -26,7 +26,10 @@ def summed_onto(values: NDArray[T], own: Clique, wanted: Clique) -> NDArray[T]:
 class CountTable:
     """Counts over the columns of ``clique``, axes in that order; they may be noisy, and so no whole numbers.
 
-    ``variance`` is what noise leaves in each cell.
+    ``variance`` is what noise leaves in each cell. Where it is known more closely how all the columns go together, as
+    after an interaction was measured (:mod:`discreet.privacy.queries.interactions`), ``together`` is the variance of a
+    cell whose interaction alone is looked at, before the other directions are taken off; with an infinite ``variance``
+    nothing else is known.
 
     >>> ages = CountTable(("age", "sex"), np.array([[3.0, 4.0], [1.0, 2.0]]), variance=2.0)
     >>> ages.onto(["sex"]).values, ages.onto(["sex"]).variance
@@ -36,6 +39,20 @@ class CountTable:
     clique: Clique
     values: Array
     variance: float = 0.0
+    together: float | None = None
+
+    @property
+    def closely(self) -> float:
+        """The variance that counts for the interaction of all its columns."""
+        return self.variance if self.together is None else self.together
+
+    @property
+    def interaction(self) -> Array:
+        """The table less all its margins, each spread evenly."""
+        values = self.values
+        for axis in range(values.ndim):
+            values = values - values.mean(axis=axis, keepdims=True)
+        return values
 
     @property
     def cells(self) -> int:

@@ -5,6 +5,7 @@ A file of measurements is itself a release: noisy tables with their variances ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -120,11 +121,25 @@ class Measurement:
     def values(self) -> NDArray[np.float64]:
         return np.asarray(self.counts * float(self.grid), dtype=np.float64)
 
+    @property
+    def told_of(self) -> Clique | None:
+        """The columns of a contingency table, or of the interaction that was measured by itself
+        (:mod:`discreet.privacy.queries.interactions`); None of other sums."""
+        if self.clique is not None or "interaction" not in self.about:
+            return self.clique
+        return self.domain.clique(self.about["interaction"])
+
     def as_table(self) -> CountTable:
-        """The values with their columns and the variance of each; of contingency tables only."""
+        """The values with their columns and the variance of each; of contingency tables and interactions only."""
+        if self.clique is None and self.told_of is not None:
+            return CountTable(self.told_of, self.values, math.inf, self.standard_deviation**2)
         if self.clique is None:
             raise InputError(f"{self.label!r} is not a contingency table, and has no columns to sum over")
         return CountTable(self.clique, self.values, self.standard_deviation**2)
+
+    def of_table(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What these sums are of a table of all the columns that they tell of: the table, or its interaction."""
+        return table if self.clique is not None else CountTable(self.told_of or (), table).interaction
 
     @property
     def standard_deviation(self) -> float:
@@ -161,10 +176,11 @@ class Measurement:
     def _labels(self) -> dict[str, list[Any]]:
         """The labels of each cell, column by column, in the order of the flattened counts."""
         at = np.indices(self.counts.shape).reshape(self.counts.ndim, self.counts.size)
-        if self.clique is None:
+        columns = self.told_of
+        if columns is None:
             return {"entry": [", ".join(map(str, index)) for index in at.T.tolist()]}
-        labels = (np.array(self.domain[name].labels, dtype=object) for name in self.clique)
-        return {name: own[codes].tolist() for name, own, codes in zip(self.clique, labels, at, strict=True)}
+        labels = (np.array(self.domain[name].labels, dtype=object) for name in columns)
+        return {name: own[codes].tolist() for name, own, codes in zip(columns, labels, at, strict=True)}
 
     def _numbers(self, level: float) -> dict[str, list[Any]]:
         """Value and interval of each cell; whole numbers where they are counts."""
@@ -210,6 +226,11 @@ class Measurements(tuple[Measurement, ...]):
     def cliques(self) -> tuple[Clique, ...]:
         return tuple(m.clique for m in self if m.clique is not None)
 
+    @property
+    def told_of(self) -> tuple[Clique, ...]:
+        """The columns of each contingency table and of each interaction."""
+        return tuple(c for m in self if (c := m.told_of) is not None)
+
     @overload
     def __getitem__(self, key: SupportsIndex) -> Measurement: ...
     @overload
@@ -231,7 +252,7 @@ class Measurements(tuple[Measurement, ...]):
         raise InputError(f"no table of {name!r} was measured{did_you_mean(name, known)}")
 
     def table(self, clique: Iterable[str] | str) -> Measurement:
-        """The measurement of exactly these columns."""
+        """The table of exactly these columns."""
         wanted = self.domain.clique(clique)
         for m in self:
             if m.clique == wanted:

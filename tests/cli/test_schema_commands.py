@@ -249,7 +249,26 @@ def test_a_private_draft_looks_at_kinds_alone(tmp_path, desk, discreet):
     discreet("schema", "draft", "rows.csv", "--private", "-o", "more.toml")
     assert (desk / "more.toml").read_text() == text, "one row does not decide"
     done = discreet("fit", "rows.csv", "--schema", "new.toml", "--epsilon", "5", "--delta", "1e-6", "-o", "m.zip")
-    assert done.code == 0 and "Found privately, and paid for: a (levels), b (edges, range)" in done.out
+    assert done.code == 0 and "Found privately, and paid for: a (levels), b (edges, range" in done.out
+
+
+@pytest.mark.parametrize("written", ["2021-{m:02}-{d:02}", "{d:02}.{m:02}.2021"])
+def test_a_private_draft_knows_dates_and_guesses_no_years(tmp_path, written):
+    days = [written.format(m=1 + i % 12, d=1 + i % 28) for i in range(190)]
+    text = "day,n\n" + "".join(f"{day},{i % 9}\n" for i, day in enumerate([*days, *["?", "soon"] * 5]))
+    (tmp_path / "rows.csv").write_text(text)
+    draft = draft_schema(open_delimited(tmp_path / "rows.csv"), private=True)
+    dates = draft.domain["day"].dates
+    assert (dates.by, str(dates.first), str(dates.last)) == ("year", "1900-01-01", "2099-12-31")
+    assert dates.format == ("" if "{d:02}." not in written else "%d.%m.%Y") and "say from when to when" in draft.text()
+    counts = open_table(tmp_path / "rows.csv", parse_schema(draft.text())).count([("day",)])[0]
+    assert counts[dates.labels.index("2021")] == 190 and counts[-1] >= 5
+
+
+def test_spaces_count_for_nothing_where_case_does_not(tmp_path):
+    rows = "".join(f"{sex},{i % 3}\n" for i, sex in enumerate(["Male", "male ", "Female", "M "] * 20))
+    sex = drafted(tmp_path, f"sex,n\n{rows}").domain["sex"]
+    assert sex.strip and sex.ignore_case and len(sex.levels) == 3 and "M" in sex.levels
 
 
 def test_check_does_not_say_that_all_fits_when_many_rows_are_others(desk, discreet):

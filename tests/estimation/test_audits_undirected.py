@@ -27,6 +27,7 @@ UNITS = {
 LEARNERS: list[FieldLearner] = [
     NoiseAwareField(CLIQUES),
     NoiseAwareField(CLIQUES, shares="equal"),
+    NoiseAwareField([("a", "b", "c")], approximate_size=2),
     NaiveField(CLIQUES),
     CollectiveField(CLIQUES, iterations=2),
 ]
@@ -35,7 +36,7 @@ BUDGETS: list[Budget] = [PureDP(1), ZCDP(0.1), ApproxDP(1, 1e-6)]
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda b: b.notion)
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda x: f"{x.method}-{x.shares}")
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda x: f"{x.method}-{x.shares}-{len(list(x.cliques))}")
 def test_replay_finds_nothing(learner: FieldLearner, budget: Budget, unit: str) -> None:
     findings = audit_replay(learner.fit, DOMAIN, UNITS[unit], budget, count=7, seed=3)
     assert not failures(findings), "\n".join(map(str, findings))

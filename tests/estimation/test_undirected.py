@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -189,9 +190,15 @@ def test_further_tables_are_made_use_of(truth: MarkovRandomField, measured: Meas
 
 def test_a_missing_table_is_named(truth: MarkovRandomField, measured: Measurements) -> None:
     some = Measurements(measured[1:], measured.release)
-    for kind in PRIVATE:
+    in_full = NoiseAwareField(truth.cliques, step_back=False)
+    for learner in (in_full, *(kind(truth.cliques) for kind in PRIVATE if kind is not NoiseAwareField)):
         with pytest.raises(InputError, match=r"\('x0', 'x1'\)"):
-            kind(truth.cliques).estimate(some, truth.domain)
+            learner.estimate(some, truth.domain)
+    stepped = NoiseAwareField(truth.cliques).estimate(some, truth.domain)
+    assert stepped.card is not None and stepped.card["stepped_back"] == [["x0", "x1"]]
+    column = Measurements([m for m in measured if "x4" not in (m.clique or ())], measured.release)
+    with pytest.raises(InputError, match="no measured table holds"):
+        NoiseAwareField(truth.cliques).estimate(column, truth.domain)
 
 
 @pytest.mark.parametrize("kind", [*PRIVATE, NonprivateField])
@@ -407,7 +414,10 @@ def test_the_distance_is_one_at_the_exact_tables() -> None:
         tables = small(noise, 8)
         n = tables.field.join({c: next(m for m in exact if m.clique == c).counts for c in tables.field.cliques})
         assert 0.6 < tables.distance(n) < 1.5  # 27 cells of seeded noise
-        assert patience(tables) >= 1
+    assert patience(tables, 0.5) == 1.6  # Laplace
+    normal = small(Noise("gaussian", 20.0), 8)
+    assert patience(normal, 0.5) == 1
+    assert patience(normal, math.e) == pytest.approx(1.75)
 
 
 def test_the_stopping_rule_moves_with_the_noise_where_25_steps_freeze() -> None:

@@ -309,7 +309,7 @@ def test_prices_are_what_the_noise_costs(budget):
     domain = Domain.of({"a": 4, "b": 50, "c": 9})
     for unit in (PrivacyUnit(), PrivacyUnit("person", max_rows=3)):
         prices = Prices(domain, unit, budget, Purpose(domain))
-        cliques = [("a", "b"), ("b", "c"), ("c",)]
+        cliques = [("a",), ("b",), ("c",)]
         request = prices.request(cliques)
         planned = Tables(cliques, request.noise, request.weights).plan(domain, unit, budget).tables
         error = sum(prices.weight(c) * t.expected_error for c, t in zip(cliques, planned, strict=True))
@@ -324,10 +324,10 @@ def test_the_rules_of_growth():
     told = {("a", "b"): 900.0, ("b", "c"): 800.0, ("a", "c"): 700.0, ("a", "d"): 1.0}
     assert spanning_tree(prices, told) == [("a", "b"), ("b", "c")]  # no loop, and what noise outweighs is left out
     tree = Tree(domain, [(n,) for n in domain.names], 100)
-    assert set(batch(prices, tree, told)) == {("a", "b"), ("b", "c"), ("a", "c")}
+    assert set(batch(prices, tree, told, {})) == {("a", "b"), ("b", "c"), ("a", "c")}
     small = Tree(domain, [("a", "b"), ("b", "c"), ("d",)], 50)
     assert not small.takes(("a", "d")) and small.takes(("a", "c"))
-    assert batch(prices, tree, {("a", "b"): -5.0}) == []
+    assert batch(prices, tree, {("a", "b"): -5.0}, {}) == []
 
 
 def test_noisy_distances_are_not_taken_at_their_word():

@@ -30,7 +30,7 @@ def _measured(learner: Learner, name: str, records: int, budget, seed: int = 0):
 def _draws(domain, measured, model, count):
     rng = np.random.default_rng(0)
     n = estimated_total(measured)
-    tables = [n * model.marginal(m.clique).probabilities if m.clique else np.array(n) for m in measured]
+    tables = [m.of_table(n * model.marginal(m.told_of).probabilities) if m.told_of else np.array(n) for m in measured]
     return [_with_counts(measured, tables, rng) for _ in range(count)]
 
 
@@ -91,7 +91,7 @@ def test_coverage_of_the_fit_to_exact_tables(budget) -> None:
             40,
             run,
         )
-        cliques = list(dict.fromkeys(m.clique for m in measured))
+        cliques = list(dict.fromkeys(measured.told_of))
         exact = learner.estimate(ExactCurator(table).measure(Marginals(domain, cliques)), domain)
         for pair in itertools.combinations(domain.names, 2):
             intervals.append(found.marginal(pair))

@@ -137,6 +137,7 @@ def test_a_network_that_would_be_too_wide_draws_again(monkeypatch):
     assert isinstance(kept, BayesianNetwork) and len(kept.card["impossible_not_enforced"]) == 3
     drawn = kept.sample(40_000, 0)
     assert not broken_zeros(domain, drawn.codes).any() and "drawn again" in drawn.reason
+    assert 0.1 < drawn.redrawn < 1
     wanted = conditioned(model, keeps)
     part = drawn.counts(domain.names) / len(drawn)
     assert np.all(np.abs(part - wanted) < 5 * np.sqrt(wanted / len(drawn)) + 1e-9), "rejection is exact"

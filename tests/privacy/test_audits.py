@@ -25,6 +25,7 @@ from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.calibration import amplified
 from discreet.privacy.curator import Curator
 from discreet.privacy.queries.distances import Distances, TotalDistance, WorstTable
+from discreet.privacy.queries.interactions import Interactions
 from discreet.privacy.query import CellSums, LargestSum, Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
@@ -76,6 +77,7 @@ ALGORITHMS: dict[str, tuple[Callable[[Curator], Any], tuple[Budget, ...]]] = {
         lambda c: c.measure(Distances(DOMAIN, PAIRS.cliques, [np.full(p.shape, 1.6) for p in PAIRS.parts])),
         (PURE, CONCENTRATED, APPROXIMATE),
     ),
+    "interactions": (lambda c: c.measure(Interactions(DOMAIN, [("a", "b")])), (PURE, CONCENTRATED, APPROXIMATE)),
     "a sum of distances": (
         lambda c: c.measure(
             TotalDistance(DOMAIN, PAIRS.cliques, [np.full(p.shape, 1.6) for p in PAIRS.parts], finer=4)

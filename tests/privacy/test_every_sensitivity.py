@@ -29,6 +29,7 @@ from discreet.privacy.queries.edge_tests import CorrelationTest, DependenceTest,
 from discreet.privacy.queries.gradients import LevelGradients, SpinGradients, SteepestVertex
 from discreet.privacy.queries.group_vertices import GroupedLevelGradients, SteepestGroup
 from discreet.privacy.queries.histograms import Histograms
+from discreet.privacy.queries.interactions import Interactions
 from discreet.privacy.queries.likelihood import LogLikelihood
 from discreet.privacy.queries.parities import ParityResiduals, ParitySums, PartnerResiduals
 from discreet.privacy.queries.polytope import CellScores, LinearLoss, LinearScores, Loss, Polytope, _CellSums
@@ -119,6 +120,11 @@ CASES: dict[type, list[Callable[[], Any]]] = {
     Marginals: [lambda: Marginals(MIXED, [("a",), ("a", "b"), ()])],
     CellSums: [lambda: CellSums(MIXED, ["b", "a"], RNG.normal(size=(2, 3, 2)) * 40, grid=0.5)],
     Distances: [lambda: Distances(BITS, PAIRS, NEAR), lambda: Distances(BITS, PAIRS, NEAR, finer=4)],
+    Interactions: [
+        lambda: Interactions(MIXED, [("a", "b")]),
+        lambda: Interactions(BITS, [("a", "b"), ("a", "b", "c")]),
+        lambda: Interactions(THREES, [THREES.names[:2]]),
+    ],
     TotalDistance: [
         lambda: TotalDistance(BITS, PAIRS, NEAR, finer=2),
         lambda: TotalDistance(BITS, PAIRS, NEAR, weights=[3, 1], finer=2),

@@ -43,6 +43,7 @@ from discreet.privacy.queries.edge_tests import CorrelationTest, DependenceTest,
 from discreet.privacy.queries.gradients import LevelGradients, SpinGradients, SteepestVertex
 from discreet.privacy.queries.group_vertices import GroupedLevelGradients, SteepestGroup
 from discreet.privacy.queries.histograms import Histograms
+from discreet.privacy.queries.interactions import Interactions
 from discreet.privacy.queries.likelihood import LogLikelihood
 from discreet.privacy.queries.parities import ParityResiduals, ParitySums, PartnerResiduals
 from discreet.privacy.queries.polytope import CellScores, LinearLoss, LinearScores, Loss, Polytope, _CellSums
@@ -94,6 +95,7 @@ CASES: dict[type, Callable[[], Any]] = {
     Marginals: lambda: PAIR,
     CellSums: lambda: CellSums(FOUR, ["a"], np.ones((2, 1))),
     Distances: lambda: Distances(FOUR, [("a",), ("a", "b")], [np.zeros(2), np.ones((2, 2))]),
+    Interactions: lambda: Interactions(FOUR, [("a", "b")]),
     ParitySums: lambda: ParitySums(FOUR, [("a",), ("a", "b", "c")]),
     TripleSums: lambda: TripleSums(FOUR),
     FourSums: lambda: FourSums(FOUR, [(0, 1)], [(2, 3)]),

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..domain import Clique, Domain
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
+from ..privacy.queries.interactions import together
 from ..privacy.unit import PrivacyUnit
 from ..tables.memory import MemoryTable
 from .neighbours import Rows
@@ -83,9 +84,13 @@ class World:
         return Seen(tuple(forms), loss, np.nan_to_num(np.array(numbers[:_MOST_NUMBERS], dtype=np.float64)))
 
     def _ratio(self, noisy: Measurement) -> float:
-        if noisy.clique is None or noisy.grid != 1 or not noisy.noise.variance or self.domain.sought:
+        if noisy.told_of is None or not noisy.noise.variance or self.domain.sought:
             return 0.0
-        without, with_it = self.exact(noisy.clique)
+        if noisy.clique is not None and noisy.grid != 1:
+            return 0.0
+        without, with_it = self.exact(noisy.told_of)
+        if noisy.clique is None:
+            without, with_it = together(without), together(with_it)
         if noisy.counts.shape != without.shape:
             return 0.0  # of another domain than was said
         off, on = (np.abs((noisy.counts - exact).astype(np.float64)) for exact in (without, with_it))
@@ -136,7 +141,7 @@ def worlds(
     rng = np.random.default_rng(seed)
     shape = np.array(domain.shape)
     first, last = np.zeros(len(shape), dtype=np.int64), shape - 1
-    crowds = {"no other record": np.zeros((0, len(shape)))}
+    crowds: dict[str, NDArray[Any]] = {"no other record": np.zeros((0, len(shape)))}
     for size in sizes:
         crowds[f"{size} records that are all alike"] = np.tile(first, (size, 1))
         crowds[f"{size} records of two kinds"] = np.where(np.arange(size)[:, None] % 2, last, first)

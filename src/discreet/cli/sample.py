@@ -95,6 +95,11 @@ def sample(
         )
     elif not drawn.origin:
         note(f"Remark: {model} carries no statement of privacy; publish these records only if it may be published.")
+    if drawn.redrawn > 0.01:
+        note(
+            f"Remark: {drawn.redrawn:.0%} of the first draws broke a rule of the schema and were drawn again. What "
+            "breaks it more often is rarer in these records than in the model's answers: see docs/schema.md, rules."
+        )
     if output is None and not as_json:
         text = _csv_text(drawn, safe_csv)
         sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # labels must not drive the terminal

@@ -43,16 +43,16 @@ def write_tables(released: Measurements, level: float, path: Path, *, safe: bool
 
 
 def _names(measurement: Measurement) -> tuple[str, ...]:
-    return (_POSITION,) if measurement.clique is None else measurement.clique
+    return (_POSITION,) if measurement.told_of is None else measurement.told_of
 
 
 def _cells(measurement: Measurement, level: float) -> Iterator[tuple[dict[str, str], tuple[float, float, float]]]:
     values, (lower, upper) = measurement.values, measurement.interval(level)
     for cell in np.ndindex(values.shape):
-        if measurement.clique is None:
+        if measurement.told_of is None:
             labels = {_POSITION: ", ".join(map(str, cell))}
         else:
-            codes = zip(measurement.clique, cell, strict=True)
+            codes = zip(measurement.told_of, cell, strict=True)
             labels = {name: measurement.domain[name].labels[code] for name, code in codes}
         yield labels, (float(values[cell]), float(lower[cell]), float(upper[cell]))
 

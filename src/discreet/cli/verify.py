@@ -267,7 +267,8 @@ def noised(tables: Measurements) -> Iterable[Any]:
     for m in tables:
         if m.origin == "release":
             cells = m.counts.size if m.clique is not None and m.grid == 1 else None
-            yield Noised(m.label, m.noise.kind, m.noise.scale, cells)
+            levels = tuple(m.domain[n].size for n in m.told_of) if m.clique is None and m.told_of else None
+            yield Noised(m.label, m.noise.kind, m.noise.scale, cells, levels=levels)
 
 
 def _verify_signature(digest: str, line: str | None, trusted: str | None, found: Findings) -> None:

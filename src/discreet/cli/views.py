@@ -57,7 +57,7 @@ def show_measurement(measurement: Measurement, level: float, *, everything: bool
     paid = {"public": ", public knowledge", "release": "", "claimed": ", made elsewhere and not verified"}
     origin = paid.get(measurement.origin, f", NOT A RELEASE ({measurement.origin})")
     say(f"{measurement.label}: {how}{origin}")
-    names = measurement.clique if measurement.clique is not None else ("position",)
+    names = ("position",) if measurement.told_of is None else measurement.told_of
     lower, upper = measurement.interval(level)
     values = measurement.values
     interval = f"{percent(level)} interval"
@@ -72,9 +72,9 @@ def show_measurement(measurement: Measurement, level: float, *, everything: bool
 
 
 def _labels(measurement: Measurement, cell: tuple[int, ...]) -> list[str]:
-    if measurement.clique is None:
+    if measurement.told_of is None:
         return [", ".join(map(str, cell))]
-    return [measurement.domain[name].labels[code] for name, code in zip(measurement.clique, cell, strict=True)]
+    return [measurement.domain[name].labels[code] for name, code in zip(measurement.told_of, cell, strict=True)]
 
 
 def measurement_json(measurement: Measurement, level: float) -> dict[str, Any]:

@@ -254,8 +254,13 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
             most = {} if self.bins is None else {"most": int(self.bins)}
             entry = {"bins": PRIVATE, "range": PRIVATE, "outside": "nearest", **most}
             return Domain(tuple(Attribute.from_dict(name, entry) for name in names))
-        low, high = self.bounds
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
-            raise InputError(f"bounds are two finite numbers in order; got {self.bounds}")
+        pair = list(self.bounds) if isinstance(self.bounds, tuple | list | np.ndarray) else []
+        real = len(pair) == 2 and all(isinstance(e, int | float | np.number) and np.isfinite(e) for e in pair)
+        if not real or not pair[0] < pair[1]:
+            raise InputError(
+                "bounds are two finite numbers in order, or None, to have range and bins found privately; "
+                f"got {self.bounds!r}"
+            )
+        low, high = pair
         edges = np.linspace(low, high, (self.bins or 4) + 1).tolist()
         return Domain(tuple(Attribute.numeric(name, edges, outside="nearest") for name in names))

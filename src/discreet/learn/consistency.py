@@ -14,17 +14,22 @@ intersections of measured cliques, the empty one included, and the cliques thems
 margin of each table by the weighted mean of all of them, and spread the difference evenly. The smaller interactions
 agree already at that point, so they stay as they are. Nothing is clipped in between; clip, or project, afterwards.
 
+An interaction that was measured by itself (:mod:`discreet.privacy.queries.interactions`) tells of S = t only: it has a
+part in the mean for its own clique, and in no other.
+
 The variance in each cell of x_t is (1/|t|²) Σ_R D_R/ω_R over the closed R ⊆ t, where ω_R is the sum of the weights and
 D_R the number of interactions (degrees of freedom) settled at R: |R| minus what was settled at smaller closed sets.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..count_table import CountTable
 from ..domain import Clique, Domain
@@ -47,14 +52,14 @@ def consistent(measurements: Measurements | Iterable[Measurement]) -> Estimates:
         return {}
     items = Measurements(measurements)
     made = reconciled(items.domain, tables)
-    return {c: t for c, t in made.items() if c in set(items.cliques)}
+    return {c: t for c, t in made.items() if c in set(items.told_of)}
 
 
 def reconciled(domain: Domain, tables: Estimates) -> Estimates:
     """The same for tables with their variances, whatever they are: the map is linear in the tables."""
     lattice = _Lattice(domain, tables)
     lattice.agree()
-    return {c: replace(t, variance=lattice.variance(c)) for c, t in lattice.tables.items()}
+    return {c: replace(t, variance=lattice.variance(c), together=None) for c, t in lattice.tables.items()}
 
 
 def estimated_total(measurements: Measurements | Iterable[Measurement], least: float = 1.0) -> float:
@@ -71,13 +76,14 @@ def total_and_variance(measurements: Measurements | Iterable[Measurement]) -> tu
 
 
 def _total(tables: Estimates) -> tuple[float, float]:
-    if not tables:
+    telling = [t for t in tables.values() if math.isfinite(t.variance)]
+    if not telling:
         raise InputError("no tables were measured, so nothing is known about the number of records")
-    known = [t.total for t in tables.values() if t.variance == 0]
+    known = [t.total for t in telling if t.variance == 0]
     if known:
         return float(np.mean(known)), 0.0
-    weights = np.array([1 / (t.variance * t.cells) for t in tables.values()])
-    totals = np.array([t.total for t in tables.values()])
+    weights = np.array([1 / (t.variance * t.cells) for t in telling])
+    totals = np.array([t.total for t in telling])
     return float(weights @ totals / weights.sum()), float(1 / weights.sum())
 
 
@@ -99,18 +105,30 @@ def pooled(measurements: Measurements | Iterable[Measurement]) -> Estimates:
 def _pooled(items: Iterable[Measurement]) -> Estimates:
     out: Estimates = {}
     for m in items:
-        if m.clique is not None and not m.proportions:
+        if m.told_of is not None and not m.proportions:
             table = m.as_table()
-            out[m.clique] = _pool(out[m.clique], table) if m.clique in out else table
+            out[table.clique] = _pool(out[table.clique], table) if table.clique in out else table
     return out
 
 
 def _pool(a: CountTable, b: CountTable) -> CountTable:
-    if a.variance == 0 or b.variance == 0:  # what is known for certain is not changed by what is not
-        both = a.variance == b.variance
-        return replace(a, values=(a.values + b.values) / 2) if both else a if a.variance == 0 else b
-    weight = b.variance / (a.variance + b.variance)
-    return CountTable(a.clique, weight * a.values + (1 - weight) * b.values, weight * a.variance)
+    if min(a.variance, b.variance) == 0 < max(a.variance, b.variance):  # what is known for certain is not changed
+        return a if a.variance == 0 else b
+    values, variance = _mean(a.values, a.variance, b.values, b.variance)
+    if a.together is None and b.together is None:
+        return CountTable(a.clique, values, variance)
+    top, together = _mean(a.interaction, a.closely, b.interaction, b.closely)
+    return CountTable(a.clique, values - CountTable(a.clique, values).interaction + top, variance, together)
+
+
+def _mean(a: NDArray[np.float64], v: float, b: NDArray[np.float64], w: float) -> tuple[NDArray[np.float64], float]:
+    """Weighted by precision, with its variance; an infinite one counts for nothing."""
+    if math.isinf(v) or math.isinf(w):
+        return (b, w) if math.isinf(v) else (a, v)
+    if v == 0 or w == 0:
+        return ((a + b) / 2 if v == w else a if v == 0 else b), 0.0
+    weight = w / (v + w)
+    return weight * a + (1 - weight) * b, weight * v
 
 
 def _with_public_size(measurements: Measurements | Iterable[Measurement]) -> list[Measurement]:
@@ -138,6 +156,8 @@ class _Lattice:
             closed |= {columns & s for s in closed} | {columns}
         self.closed = sorted(closed, key=lambda s: (s.bit_count(), s))
         self.above = {s: [c for c, columns in self.columns.items() if columns & s == s] for s in self.closed}
+        self.weights = {s: {c: w for c in above if (w := self._weight(c, s))} for s, above in self.above.items()}
+        """Of each closed set the tables that tell of it, with their weights 1/(v_t·|t|); infinite for certain ones."""
         self.freedom: dict[int, int] = {}
         """D_R: interactions settled at a closed set R."""
         for s in self.closed:
@@ -147,15 +167,20 @@ class _Lattice:
     def _names(self, columns: int) -> Clique:
         return tuple(name for i, name in enumerate(self.domain.names) if columns >> i & 1)
 
+    def _weight(self, clique: Clique, s: int) -> float:
+        table = self.tables[clique]
+        variance = table.closely if s == self.columns[clique] else table.variance
+        return math.inf if variance == 0 else 1 / (variance * table.cells)
+
     def agree(self) -> None:
         """Go through the closed sets from small to large; afterwards all tables agree on all of them."""
         for s in self.closed:
-            if len(self.above[s]) > 1:
-                self._agree_on(self._names(s), self.above[s])
+            if len(self.above[s]) > 1 and self.weights[s]:
+                self._agree_on(self._names(s), self.above[s], self.weights[s])
 
-    def _agree_on(self, names: Clique, cliques: list[Clique]) -> None:
-        certain = [c for c in cliques if self.tables[c].variance == 0]
-        weight = {c: 1 / ((self.tables[c].variance or 1.0) * self.tables[c].cells) for c in certain or cliques}
+    def _agree_on(self, names: Clique, cliques: list[Clique], weights: Mapping[Clique, float]) -> None:
+        certain = [c for c, w in weights.items() if math.isinf(w)]
+        weight = {c: 1 / self.tables[c].cells for c in certain} if certain else weights
         margins = {c: self.tables[c].onto(names).values for c in cliques}
         mean = sum(w * margins[c] for c, w in weight.items()) / sum(weight.values())
         for c in cliques:
@@ -165,12 +190,7 @@ class _Lattice:
     @cached_property
     def _settled(self) -> list[tuple[int, float]]:
         """Of each closed set that nothing certain covers: what it adds to the variance of every table above it."""
-        out = []
-        for s in self.closed:
-            above = [self.tables[c] for c in self.above[s]]
-            if all(t.variance > 0 for t in above):
-                out.append((s, self.freedom[s] / sum(1 / (t.variance * t.cells) for t in above)))
-        return out
+        return [(s, self.freedom[s] / sum(w.values())) for s, w in self.weights.items() if w]
 
     def variance(self, clique: Clique) -> float:
         """Of each cell of a table, once all agree."""

@@ -12,7 +12,7 @@ OPTIONS = {
     "target": "a column to be predicted from the others: tables with it count more",
     "largest": "cells that one table may have at most",
     "too_large": "of a table beyond that: refuse it, or coarsen: leave out the parents with most levels",
-    "step_back": "whether families that the records cannot carry lose parents; otherwise all are measured in full",
+    "step_back": "whether families or cliques that the records cannot carry become smaller; otherwise all are in full",
     "fit_steps": "steps of the fit that makes the tables agree; 0 leaves it out",
     "least_records": "added to every noisy cell, so that no probability is zero",
     "rate": "of the random sample that the first stage looks at",

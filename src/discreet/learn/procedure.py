@@ -250,7 +250,7 @@ class Procedure:
                     who = who.subsample(step.rate, step.share)
                 released = Measurements(kept, {"found": found})
                 measured, more = answered(who, step.asks(released), ask)
-            kept += [m for m in measured if (m.clique if step.kept == "tables" else step.kept)]
+            kept += [m for m in measured if (m.told_of if step.kept == "tables" else step.kept)]
             found |= more or {}
             done += 1
         step_begins("all is asked; the rest is computing", len(steps), len(steps), partial(_left, asked))

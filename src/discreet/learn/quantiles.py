@@ -118,7 +118,7 @@ def _without_noise(counts: Array, groups: Grids, deviations: Array) -> Array:
     above, given = everything, np.array([np.inf])
     for level in range(len(groups), -1, -1):
         own = groups[level - 1] if level else np.arange(len(counts))
-        values = np.bincount(own, counts)
+        values = np.bincount(own, counts).astype(np.float64)
         parent = np.zeros(len(values), dtype=np.int64)
         parent[own] = above
         given = np.bincount(parent, values, len(given)) if np.isinf(given[0]) else given

@@ -66,10 +66,10 @@ def self_check(model: Model, measurements: Measurements, expected: Expected | No
     """
     if model.forecast.bytes > DEFAULT_MEMORY_LIMIT:
         return None
-    tables = [m for m in measurements if m.clique is not None and not m.proportions]
+    tables = [m for m in measurements if m.told_of is not None and not m.proportions]
     sums = [None] * len(measurements) if expected is None else expected(model)
     noisy = [(m, e) for m, e in zip(measurements, sums, strict=True) if m.noise.variance > 0 and m.clique != ()]
-    if not tables or any(m.clique is None and (e is None or not _is_exact(m, model)) for m, e in noisy):
+    if not tables or any(m.told_of is None and (e is None or not _is_exact(m, model)) for m, e in noisy):
         return None
     release = measurements.release
     size, doubt = total_and_variance(Measurements(tables, release))
@@ -77,9 +77,10 @@ def self_check(model: Model, measurements: Measurements, expected: Expected | No
     rows = float((release.get("unit") or {}).get("max_rows", 1))  # of one person, which may all be alike
     found = []
     for m, e in noisy:
-        if m.clique is not None:
-            share = model.marginal(m.clique).probabilities
-            scatter = share * (1 - share)
+        if m.told_of is not None:
+            joint = model.marginal(m.told_of).probabilities
+            share = m.of_table(joint)
+            scatter = (joint if m.clique is not None else _squared(joint)) - share**2
         else:
             share = np.asarray(e, dtype=np.float64) / size
             # A record adds up to e moves to a cell: its variance is at most e times what is expected of it.
@@ -97,6 +98,14 @@ def self_check(model: Model, measurements: Measurements, expected: Expected | No
         r.mean() <= limit(r.size, len(found), is_laplace) for _, r, is_laplace in found
     )
     return SelfCheck(math.sqrt(everything.mean()), math.sqrt(worst.mean()), label, bool(passed))
+
+
+def _squared(joint: NDArray[Any]) -> NDArray[Any]:
+    """The mean square of what a record adds to each cell of an interaction: (I − 11ᵀ/k), squared entry by entry, is
+    (1 − 2/k)·I + 11ᵀ/k²."""
+    for axis, k in enumerate(joint.shape):
+        joint = (1 - 2 / k) * joint + joint.sum(axis=axis, keepdims=True) / k**2
+    return joint
 
 
 def limit(cells: int, tables: int, laplace: bool) -> float:

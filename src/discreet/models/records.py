@@ -64,7 +64,8 @@ class Records:
     columns of dates; NaN where there is none. ``method`` and
     ``reason`` say how the rows were drawn, ``origin`` what the card of their model says: ``"release"``, ``"public"``,
     ``"research"``, ``"exact"`` or nothing; or that rows were given, and completed. It
-    goes into the metadata of Arrow tables and Parquet files.
+    goes into the metadata of Arrow tables and Parquet files. ``redrawn`` is the part that was drawn again, as it broke
+    a rule of the schema.
     """
 
     domain: Domain
@@ -73,6 +74,7 @@ class Records:
     method: str = ""
     reason: str = ""
     origin: str = ""
+    redrawn: float = 0.0
 
     def __post_init__(self) -> None:
         codes = check_codes(np.asarray(self.codes), self.domain).astype(code_type(self.domain), copy=False)

@@ -42,7 +42,8 @@ def lawful(
         at = np.flatnonzero(broken)
         if not len(at):
             part = f"{redrawn / len(records):.2g} of them drawn again, as they broke a rule of the schema"
-            return replace(records, codes=codes, numbers=numbers, reason=f"{records.reason}; {part}")
+            said = f"{records.reason}; {part}"
+            return replace(records, codes=codes, numbers=numbers, reason=said, redrawn=redrawn / len(records))
         fresh, still = _settled(again(at), conditions or {})
         good = ~still
         codes[at[good]] = fresh.codes[good]

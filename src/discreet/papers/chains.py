@@ -48,20 +48,39 @@ class NaiveChain(ChainLearner):
 @dataclass(frozen=True)
 class CollectiveChain(ChainLearner):
     """EM for collective graphical models over the chain: Algorithms 1 and 2, whose tables n_t are those of all times
-    and whose observation is their sum. ``solver``: see :class:`~discreet.papers.collective.CollectiveField`."""
+    and whose observation is their sum. ``solver`` and ``iterations``, the most steps that are made:
+    see :class:`~discreet.papers.collective.CollectiveField`."""
 
     solver: Literal["dual", "nlbp"] = "dual"
+    iterations: int | None = None
     method: ClassVar[str] = "cgm"
     passes: ClassVar[int] = CollectiveField.passes
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(1, or_none=True, iterations=self.iterations)
+
     def fields(self) -> FieldLearner:
-        return CollectiveField((), solver=self.solver)
+        return CollectiveField((), iterations=self.iterations, solver=self.solver)
 
 
 @dataclass(frozen=True)
 class DescentChain(Descent):
-    """Private stochastic gradient descent for chains; needs an (ε, δ) budget and add-remove. The options besides those
-    of a chain are those of :class:`~discreet.papers.psgd.PrivateDescent`; sizes are numbers of windows."""
+    """Private stochastic gradient descent for chains; needs an (ε, δ) budget and add-remove.
+
+    Parameters
+    ----------
+    approximate_size:
+        The number of windows as far as it is public: it scales the steps, and need not be exact.
+    order, tied:
+        As for every chain.
+    rounds, rate:
+        How many samples, and which part of the windows each holds.
+    clip:
+        To which norm gradients are clipped; by default one that no gradient exceeds.
+    learning_rate, penalty:
+        Of θ ← θ + η(gradient − λθ), θ the log potentials.
+    """
 
     approximate_size: float
     order: int = 1

@@ -164,12 +164,12 @@ def em_step(tables: NoisyTables, theta: Array, *, damping: float | None = None, 
     return found.theta
 
 
-def patience(tables: NoisyTables) -> float:
-    """By how much the step of the discrepancy is multiplied: public, by how far noisy tables are from uniform ones."""
+def patience(tables: NoisyTables, start: float) -> float:
+    """By how much the step of the discrepancy is multiplied: public, by the distance of the uniform model."""
     slope, constant = PATIENCE
     if not (tables.variance > 0).any():
         return constant
-    return 1 + slope * math.log(max(tables.distance(tables.total * tables.field.uniform()), 1.0))
+    return 1 + slope * math.log(max(start, 1.0))
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,9 @@ class CollectiveField(FieldLearner):
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         tables = NoisyTables.of(field, measurements, self.likelihood)
-        theta, mu = np.zeros(field.size), field.uniform()
+        theta = np.zeros(field.size)
+        mu = field(theta)[1]
+        start = tables.distance(tables.total * mu)
         scale = np.where(tables.expected > 0, tables.expected, 1e-6 * tables.total)
         last, steps, converged, found = self.iterations or MOST_STEPS[self.solver], 0, False, False
         while steps < last and not converged:
@@ -228,5 +230,5 @@ class CollectiveField(FieldLearner):
             steps += made
             converged = bool((tables.total * np.abs(mu - before) <= self.tolerance * made * scale).all())
             if self.stopping == "discrepancy" and not found and tables.distance(tables.total * mu) <= 1:
-                found, last = True, min(last, math.ceil(patience(tables) * steps))
+                found, last = True, min(last, math.ceil(patience(tables, start) * steps))
         return theta, {"steps_of_em": steps, "converged": converged, "likelihood": self.likelihood}

@@ -24,6 +24,7 @@ from . import gaussian, mechanisms
 from .accounting import Accountant, Cost, Spending
 from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, rho_of_pure
 from .calibration import amplified, cost_of_gaussian_threshold, moved_by
+from .queries.interactions import moved_together
 from .subsampled import epsilon_of_rounds
 from .unit import PrivacyUnit, Sensitivity, as_probability
 
@@ -43,7 +44,7 @@ class Noised:
     """What a file says of one noisy table; ``cells`` when it is a contingency table of whole counts.
 
     ``moves``: of other sums how many there are, and how far a row that is added moves each of them; a replaced one
-    moves them twice as far.
+    moves them twice as far. ``levels``: of an interaction, those of its columns.
     """
 
     label: str
@@ -51,6 +52,7 @@ class Noised:
     scale: float
     cells: int | None = None
     moves: tuple[int, int] | None = None
+    levels: tuple[int, ...] | None = None
 
 
 @dataclass
@@ -217,8 +219,14 @@ class _Book:
             if (draw["kind"], draw["scale"]) != (table.kind, table.scale):
                 continue
             del self.paid[table.label][at]  # paid once, shown once
-            counts = step["query"] == "Marginals"
-            if not (self._moves_enough(draw, table.cells) if counts else self._moves_all(draw, table.moves)):
+            match step["query"]:
+                case "Marginals":
+                    enough = self._moves_enough(draw, table.cells)
+                case "Interactions":
+                    enough = table.levels is not None and self._moves_together(draw, table.levels)
+                case _:
+                    enough = self._moves_all(draw, table.moves)
+            if not enough:
                 return [f"the table {table.label}: one unit moves it by more than its step says"]
             return []
         return [
@@ -232,6 +240,12 @@ class _Book:
         if draw["kind"] == "laplace":
             return bool(draw["l1"] >= rows * cells_moved)
         return bool(draw["l2_squared"] >= rows**2 * cells_moved and draw["linf"] >= rows)
+
+    def _moves_together(self, draw: Mapping[str, Any], levels: tuple[int, ...]) -> bool:
+        least = moved_together(levels, self.unit.relation).times(self.unit.max_rows)
+        if draw["kind"] == "laplace":
+            return bool(draw["l1"] >= least.l1)
+        return bool(draw["l2_squared"] >= least.l2_squared and draw["linf"] >= least.linf)
 
     def _opens_enough(self, draw: Mapping[str, Any]) -> bool:
         """A unit of m rows can open m levels, a replaced one 2m, wherever they are counted."""

@@ -15,7 +15,6 @@ from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlog1py
 
 from ..errors import BudgetError
 
@@ -54,6 +53,8 @@ def _divergence(sigma: float, q: float) -> NDArray[np.float64]:
     """Of one round, for each order."""
     if q == 1:
         return _ORDERS[:, 0] / (2 * sigma**2)
+    from scipy.special import xlog1py  # slow to import, and only these rounds need it
+
     k, log_choose = _choices()
     with np.errstate(divide="ignore", over="ignore"):
         x = k * (k - 1) / (2 * sigma**2)
@@ -66,5 +67,7 @@ def _divergence(sigma: float, q: float) -> NDArray[np.float64]:
 @cache
 def _choices() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """k, and ln C(α, k) where k is at most α."""
+    from scipy.special import gammaln
+
     k = np.arange(2.0, _ORDERS.max() + 1)[None]
     return k, gammaln(_ORDERS + 1) - gammaln(k + 1) - gammaln(np.maximum(_ORDERS - k, 0) + 1)

@@ -168,7 +168,7 @@ class Release:
         """What was measured together, where the graph was found."""
         if not self.graph_was_found or self.measurements is None:
             return None
-        measured = {frozenset(m.clique) for m in self.measurements if m.clique}
+        measured = {frozenset(m.told_of) for m in self.measurements if m.told_of}
         return Together(tuple(measured), self.certificate) if measured else None
 
     def interval_seconds(self, draws: int = DRAWS) -> float:
@@ -187,7 +187,7 @@ class Release:
     @property
     def _at_once(self) -> bool:
         spec, kept = self._needed()
-        return spec.learner().at_once and all(m.clique is not None for m in kept)
+        return spec.learner().at_once and all(m.told_of is not None for m in kept)
 
     @property
     def refit_seconds(self) -> float:
@@ -218,7 +218,7 @@ class Release:
         """Whether :meth:`intervals` can be asked for."""
         if self.spec is None or self.measurements is None:
             return False
-        tables = all(m.clique is not None for m in self.measurements)
+        tables = all(m.told_of is not None for m in self.measurements)
         noisy = any(m.noise.variance for m in self.measurements)
         return noisy and (tables or self.spec.learner().expected(self.measurements) is not None)
 

@@ -351,7 +351,7 @@ def intervals_at_once(
     rng = np.random.default_rng(random_state)
     records, deviation = _records_and_deviation(measurements)
     tables = [
-        records * np.asarray(model.marginal(m.clique).probabilities) if m.clique else np.array(records)
+        m.of_table(records * np.asarray(model.marginal(m.told_of).probabilities)) if m.told_of else np.array(records)
         for m in measurements
     ]
     fresh = [_with_counts(measurements, tables, rng) for _ in range(draws)]
@@ -411,9 +411,7 @@ def distance(model: Model, again: Model) -> float:
 def _exact_fit(refit: Refit, measurements: Measurements, tables: Sequence[NDArray[Any]]) -> Model | None:
     """The estimator on these tables as if they were exact; None for one that cannot do without noise."""
     items = [
-        m
-        if m.noise.variance == 0
-        else Measurement(m.label, _whole(m, t), Noise("none"), m.domain, m.clique, m.grid, "research", m.cost)
+        m if m.noise.variance == 0 else replace(m, counts=_whole(m, t), noise=Noise("none"), origin="research")
         for m, t in zip(measurements, tables, strict=True)
     ]
     try:
@@ -428,9 +426,9 @@ def _likely_tables(measurements: Measurements) -> list[Array]:
     found = consistent(measurements)
     out = []
     for m in measurements:
-        if m.clique is None:
+        if m.told_of is None:
             raise InputError(f"{m.label!r} is not a contingency table; say with expected=… what a model expects of it")
-        out.append(project_table(found[m.clique].values, total))
+        out.append(m.of_table(project_table(found[m.told_of].values, total)))
     return out
 
 

@@ -43,9 +43,9 @@ def reasons(card: Mapping[str, Any], measurements: Measurements | None) -> list[
     said = _distances(measurements.found.get("chosen_by"))
     out = []
     for step, m, part in paid_tables(card, measurements):
-        if not m.clique:  # the number of records
+        if not m.told_of:  # the number of records
             continue
-        here = bool(said) and said[0][0] == m.clique
+        here = bool(said) and said[0][0] == m.told_of
         distance = said.pop(0)[1] if here else None
         error = m.counts.size * mean_absolute(m.noise) * float(m.grid)
         out.append(Reason(step, m.label, distance, round(error, 1), round(part, 6), round(m.standard_deviation, 3)))

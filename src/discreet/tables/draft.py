@@ -31,6 +31,7 @@ from .profile import (
     date_format,
     first_and_last,
     frequent_numbers,
+    has_spaces_around,
     look_at,
     numbers_of,
     profile,
@@ -56,6 +57,15 @@ _PRIVATE = """\
 # decide. Go through the kinds, so that they are what you know of the columns, and say what else you know: a
 # range = [0, 120] is better than a private one, and levels that are listed cost nothing.
 """
+
+
+MOST = 0.9
+"""Part of the values that says what kind a column is, where nothing else may be learned of it."""
+_ANY_DAY = (date(1900, 1, 1), date(2099, 12, 31))
+_SAY_WHICH = (
+    "dates. NOTE: these years are no more than a guess that suits any register: say from when to when, "
+    'and by = "month" or so'
+)
 
 
 @dataclass(frozen=True)
@@ -102,17 +112,13 @@ def draft_schema(rows: Any, *, most_levels: int = DEFAULT_LEVELS, private: bool 
             reason = odd.get(name, "")
             if not reason:
                 seen = profile(connection, file.column(name))
-                column = _Column(connection, file.column(name), name, seen)
+                column = _Column(connection, file.column(name), name, seen, MOST if private else 1.0)
                 numeric = seen.is_mostly_numeric if private else seen.is_numeric
                 reason = "" if column.written is not None else _why_left_out(name, seen, numeric=numeric)
             if not reason:
-                found = column.kind() if private else column.proposed(most_levels)
-                if isinstance(found, str):
-                    reason = found
-                else:
-                    attributes.append(found[0])
-                    draft.comments[name] = found[1]
-            if reason:
+                attribute, draft.comments[name] = column.kind() if private else column.proposed(most_levels)
+                attributes.append(attribute)
+            else:
                 draft.left_out[name] = reason
     if not attributes:
         raise SchemaError(
@@ -148,6 +154,7 @@ class _Column:
     sql: str
     name: str
     p: Profile
+    part: float = 1.0  # of its values that must be dates, if it is to be a column of dates
 
     @cached_property
     def written(self) -> str | None:
@@ -155,9 +162,10 @@ class _Column:
         p = self.p
         if p.is_mostly_numeric or not p.present:
             return None
-        if 0 < p.iso == p.present - p.nulls:
+        wanted = self.part * (p.present - p.nulls)
+        if p.iso and p.iso >= wanted:
             return ""
-        return date_format(self.connection, self.sql, p.present - p.nulls) if p.distinct > 2 else None
+        return date_format(self.connection, self.sql, wanted) if p.distinct > 2 else None
 
     def proposed(self, most_levels: int) -> tuple[Attribute, str]:
         """An attribute with all that was seen, and a comment."""
@@ -168,16 +176,17 @@ class _Column:
             return dates
         return self._levels(most_levels)
 
-    def kind(self) -> tuple[Attribute, str] | str:
-        """An attribute that leaves all else to be found; or why there is none."""
+    def kind(self) -> tuple[Attribute, str]:
+        """An attribute that leaves all else to be found."""
         p = self.p
         common = {"missing": "missing", "missing_values": list(USUAL_WORDS), "strip": True}
         if p.is_mostly_numeric:
-            whole = p.whole > 0.9 * p.numbers
+            whole = p.whole > MOST * p.numbers
             entry = {"bins": "private", "range": "private", **({"integer": True} if whole else {})}
             return Attribute.from_dict(self.name, {**entry, **common}), ""
-        if p.iso > 0.9 * (p.present - p.nulls):
-            return 'dates: write dates = {from = …, to = …, by = "month"} with the days that can occur'
+        if self.written is not None:
+            dates = Dates("year", *_ANY_DAY, self.written)
+            return Attribute.of_dates(self.name, dates, missing="missing", missing_values=USUAL_WORDS), _SAY_WHICH
         return Attribute.from_dict(self.name, {"levels": "discover", **common}), ""
 
     def _absent(self, words: Sequence[str]) -> dict[str, Any]:
@@ -228,6 +237,8 @@ class _Column:
         only_words = p.boolean == p.present - p.nulls or p.whole == p.present - p.nulls
         strip = not only_words and p.stripped < p.distinct - len(self._absent(NULLS).get("missing_values", ()))
         fold = not only_words and p.folded < p.stripped
+        # Whoever finds "male " beside "Male" means one level, whatever else the two differ in.
+        strip = strip or (fold and has_spaces_around(self.connection, self.sql))
         options: dict[str, Any] = self._absent(NULLS) if p.nulls else {}
         options |= ({"strip": True} if strip else {}) | ({"ignore_case": True} if fold else {})
         shown = common_values(self.connection, self.sql, most_levels, strip=strip, fold=fold)

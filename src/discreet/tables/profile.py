@@ -160,11 +160,17 @@ def words_for_absent(connection: Any, column: str, words: Sequence[str]) -> list
     return [text for (text,) in connection.execute(sql).fetchall()]
 
 
-def date_format(connection: Any, column: str, wanted: int) -> str | None:
-    """The format in which so many values, all of a column, are dates."""
+def has_spaces_around(connection: Any, column: str) -> bool:
+    """Whether a text of the column begins or ends with a space."""
+    sql = f"SELECT coalesce(bool_or({column} <> trim({column})), false) FROM t"
+    return bool(connection.execute(sql).fetchone()[0])
+
+
+def date_format(connection: Any, column: str, wanted: float) -> str | None:
+    """The format in which so many values of a column are dates."""
     for written in FORMATS:
         sql = f"SELECT count(*) FROM t WHERE try_strptime(trim({column}), ?) IS NOT NULL"
-        if connection.execute(sql, [written]).fetchone()[0] == wanted:
+        if connection.execute(sql, [written]).fetchone()[0] >= wanted:
             return written
     return None
 

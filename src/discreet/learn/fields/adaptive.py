@@ -10,8 +10,10 @@
 6. The distances of pairs and triples inside the cliques of the junction tree, which cost inference nothing.
 7. The tables that are worth their noise, again or for the first time.
 
-After each round all tables are fitted together (:mod:`.mirror`). Every decision is made from released numbers and
-public sizes.
+Under Gaussian noise tables of several columns are asked for without their margins, as *interactions*, which the same
+budget buys with less noise; and in steps 3, 5 and 7 what was measured before gets as much more as it is short
+(:mod:`.allocation`). After each round all tables are fitted together (:mod:`.mirror`). Every decision is made from
+released numbers and public sizes.
 
 Guarantee: the budget, for the curator's unit, under add-remove and replace-one alike; see :mod:`..procedure`. Under
 (ε, δ) and zCDP all steps are Gaussian noise. Within (ε, δ) they compose as one Gaussian
@@ -127,7 +129,7 @@ class AdaptiveField(Learner[MarkovRandomField]):
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
         """The field from all tables; post-processing only."""
-        measured = Measurements([m for m in as_measurements(measurements) if m.clique], dict(measurements.release))
+        measured = Measurements([m for m in as_measurements(measurements) if m.told_of], dict(measurements.release))
         columns = domain or measured.domain
         fit = fitted(columns, measured)
         tables = [list(c) for c in fit.field.cliques if len(c) > 1]
@@ -145,6 +147,6 @@ class AdaptiveField(Learner[MarkovRandomField]):
 
     def estimates(self, many: Sequence[Measurements], domain: Domain | None = None) -> list[MarkovRandomField]:
         """See :mod:`.refits`."""
-        measured = [Measurements([m for m in one if m.clique], dict(one.release)) for one in many]
+        measured = [Measurements([m for m in one if m.told_of], dict(one.release)) for one in many]
         columns = domain or measured[0].domain
         return [MarkovRandomField(columns, potentials) for potentials in fits_of_many(columns, measured)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from statistics import NormalDist
 from typing import ClassVar
@@ -17,17 +18,20 @@ from ...measurement import Measurements
 from ...privacy.budget import Budget
 from ...privacy.queries.distances import Distances
 from ...privacy.requests import Asking, Measure
-from ..consistency import estimated_total, pooled, reconciled
+from ..consistency import estimated_total, pooled
 from ..procedure import Asks, Found, Step, Whole
-from .growth import batch, believed, mu_squared, spanning_tree
+from .allocation import portions
+from .growth import Prices, batch, believed, mu_squared, spanning_tree
 from .purpose import Purpose
 from .rounds import COLUMNS_ALONE, MOST_CANDIDATES, Rounds, because
 from .tree import Tree
 
-SHARES = (8, 4, 14, 4, 58, 2, 10)
+SHARES = (6, 4, 10, 4, 54, 3, 19)
 """Percent of the budget for each of the seven steps. Set at ε = 1 on other tables and networks than those of the
-benchmark: one large batch has less noise than two; with 2 % the distances of hundreds of pairs would be off by a tenth
-of 10,000 records; and the last is for triples that matter."""
+benchmark: with 2 % the distances of hundreds of pairs would be off by a tenth of 10,000 records; and the last step, for
+triples that matter, costs pairs little, as what it does not need for triples goes to them."""
+_CERTAIN = 1e12
+"""The precision of tables without noise."""
 ENOUGH, ENOUGH_FOR_MANY = 2.0, 4.0
 """Times the noise of a distance: with fewer records, columns are all that is asked. The second where a first step
 narrows, after which nothing but the number of records decides."""
@@ -136,10 +140,8 @@ class DistanceRounds(Rounds):
         }
 
     def _tree(self, released: Measurements) -> Asking[Found]:
-        prices = self.prices(2)
-        chosen = spanning_tree(prices, self._believed(released, "pairs")) or self.columns
-        yield prices.request(chosen)
-        return because(released, chosen, _said(released, "pairs"))
+        prices, said = self._prices_now(2, released), self._believed(released, "pairs")
+        return (yield from self._measured(prices, released, spanning_tree(prices, said), said, "pairs"))
 
     def _second_distances(self, released: Measurements) -> Asking[Found]:
         first = _said(released, "pairs")
@@ -150,9 +152,10 @@ class DistanceRounds(Rounds):
         return (yield from self._batch(released, "missed", 4))
 
     def _inner_distances(self, released: Measurements) -> Asking[Found]:
-        tree = triangulate(self.domain, Tree(self.domain, released.cliques, 0).cliques)
+        tree = triangulate(self.domain, Tree(self.domain, released.told_of, 0).cliques)
         sizes = (2, 3) if self.triples else (2,)
-        inside = {t for c in tree.cliques for k in sizes for t in combinations(c, k)}
+        known = self._known(released)
+        inside = {t for c in tree.cliques for k in sizes for t in combinations(c, k)} - known.keys()
         small = [self.domain.clique(t) for t in inside if self.domain.size(t) <= self.most_cells]
         return (yield from self._distances(released, self.fewest(small), self.shares[5], "inside"))
 
@@ -168,21 +171,56 @@ class DistanceRounds(Rounds):
         return {name: said, f"{name}_deviation": noisy.standard_deviation}
 
     def _batch(self, released: Measurements, name: str, step: int) -> Asking[Found]:
-        prices = self.prices(step)
-        tree = Tree(self.domain, released.cliques, self.most_cells)
-        chosen = batch(prices, tree, self._believed(released, name) | self._noise(released)) or self.columns
-        yield prices.request(chosen)
-        return because(released, chosen, _said(released, name))
+        prices, known = self._prices_now(step, released), self._known(released)
+        tree = Tree(self.domain, released.told_of, self.most_cells)
+        said = self._own(prices, self._believed(released, name), known)
+        return (yield from self._measured(prices, released, batch(prices, tree, said, known), said, name))
+
+    def _measured(
+        self,
+        prices: Prices,
+        released: Measurements,
+        chosen: Sequence[Clique],
+        believed: Mapping[Clique, float],
+        name: str,
+    ) -> Asking[Found]:
+        """The share for what was chosen, and what was measured before as far as it is short (:mod:`.allocation`)."""
+        asked = prices.requests(portions(prices, chosen, self._known(released), believed))
+        for request in asked:  # noqa: UP028  # answers are sent, and a list takes none
+            yield request
+        said = _said(released, name)
+        cliques = [c for request in asked for c in request.query.cliques or ()]
+        return because(released, cliques, {c: said[c] for c in chosen})
+
+    def _prices_now(self, step: int, released: Measurements) -> Prices:
+        return replace(self.prices(step), told=frozenset(self._known(released)))
+
+    def _known(self, released: Measurements) -> dict[Clique, float]:
+        """With what precision (1/variance in a cell) each set is known that was measured, or is in a table that was."""
+        tables = {c: t for c, t in pooled(released).items() if c}
+        out = {c: 1 / t.closely if t.closely else _CERTAIN for c, t in tables.items()}
+        for c, t in tables.items():
+            for k in range(1, len(c)) if t.variance < math.inf else ():
+                for s in combinations(c, k):
+                    out[s] = out.get(s, 0.0) + self.domain.size(s) / (t.cells * t.variance or 1 / _CERTAIN)
+        return out
+
+    def _own(
+        self, prices: Prices, distances: Mapping[Clique, float], known: Mapping[Clique, float]
+    ) -> dict[Clique, float]:
+        """What is left of distances of sets that nobody measured, less the noise of what is known of them."""
+        out = {}
+        for c, e in distances.items():
+            if c not in known:
+                inside = (s for k in range(1, len(c)) for s in combinations(c, k) if s in known)
+                noise = sum(prices.directions(s) * self.domain.size(s) ** 2 / known[s] for s in inside)
+                out[c] = math.sqrt(max(e * e - 2 / math.pi * noise, 0.0))
+        return out
 
     def _believed(self, released: Measurements, name: str) -> dict[Clique, float]:
         larger = {c: e for c, e in _said(released, name).items() if len(c) > 1}
         most = 2 * estimated_total(released)  # no distance is larger
         return {c: min(e, most) for c, e in believed(larger, released.found[f"{name}_deviation"]).items()}
-
-    def _noise(self, released: Measurements) -> dict[Clique, float]:
-        """By how much single columns are wrong, in records: all tables that they are in have known noise."""
-        known = reconciled(self.domain, {c: t for c, t in pooled(released).items() if c})
-        return {c: known[c].cells * math.sqrt(2 / math.pi * known[c].variance) for c in self.columns}
 
 
 def _said(released: Measurements, name: str) -> dict[Clique, float]:

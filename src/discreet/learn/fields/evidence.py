@@ -32,7 +32,7 @@ def records_and_known(measurements: Measurements, tables: Estimates) -> tuple[fl
     """The number of records as far as noisy tables tell, and how far they stand out from their noise: from 1 to next
     to nothing."""
     total, variance = total_and_variance(measurements)
-    total, noises = max(total, 1.0), [t.variance for t in tables.values()]
+    total, noises = max(total, 1.0), [t.closely for t in tables.values()]
     if not noises or min(noises) == 0:
         return total, 1.0
     return total, max(1 - max(DOUBTED * variance, float(np.mean(noises)) / DROWNED**2) / total**2, 1e-6)

@@ -12,8 +12,14 @@ w_t a weight. So we go through the candidates by w_t e_t / y_t and take what mak
 long as the junction tree of all measured tables stays small enough [the rule is that of SWIFT (Google's dpsynth, 2026)
 but for the weights of single columns and the distances from the current model].
 
-A single column counts for more than itself: its error is in every pair that it is part of. It needs no asking, as every
-column is measured: it is wrong by its noise, a public number.
+**Interactions.** Under Gaussian noise, what is asked of a set is its table without its margins, once all smaller sets
+are told of (:mod:`discreet.privacy.queries.interactions`). One unit moves that by a part κ_t of what it moves a table,
+L2², and the noise counts in a part a_t of the directions, so that y_t = κ_t^{1/3}·(w_t c_t √(2a_t/π))^{2/3}: for two
+columns of two levels 0.4 times that of the table. (Laplace noise is calibrated to L1, in which an interaction moves no
+less than its table: under pure DP tables are asked for.)
+
+What was bought before counts as bought: its y_t are among those that share the budget, and its precisions, each times
+κ_t, are added to μ²/Δ². Shares are settled afterwards (:mod:`.allocation`).
 
 The largest of many noisy distances owe most to their noise. So they are not taken at their word: see :func:`believed`.
 """
@@ -23,12 +29,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from ...domain import Clique, Domain
 from ...privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP
+from ...privacy.queries.interactions import Interactions
 from ...privacy.query import Marginals
 from ...privacy.requests import Measure
-from ...privacy.unit import PrivacyUnit
+from ...privacy.unit import PrivacyUnit, Sensitivity
 from .purpose import Purpose
 from .tree import Tree
 
@@ -43,6 +51,8 @@ class Prices:
     unit: PrivacyUnit
     share: Budget
     purpose: Purpose
+    told: frozenset[Clique] = frozenset()
+    """Sets of columns that noisy tables or interactions tell of already."""
 
     @property
     def is_pure(self) -> bool:
@@ -51,24 +61,67 @@ class Prices:
     def weight(self, clique: Clique) -> float:
         return self.purpose.weight(clique)
 
+    def alone(self, clique: Clique) -> bool:
+        """Whether a set is asked for as an interaction: under Gaussian noise, where all smaller sets are told of."""
+        smaller = (s for k in range(1, len(clique)) for s in combinations(clique, k))
+        more = len(clique) > 1 or clique in self.told  # of a column, all but the number of records
+        some = more and min(self.domain[n].size for n in clique) > 1
+        return some and not self.is_pure and all(s in self.told for s in smaller)
+
+    def moved(self, clique: Clique) -> float:
+        """By how much one unit moves what is asked, L2², as a part of what it is for a table with as much noise."""
+        if not self.alone(clique):
+            return 1.0
+        (own,) = Interactions(self.domain, [clique]).sensitivity(self.unit)
+        return own.l2_squared / self.domain.size(clique) ** 2 / self._moved.l2_squared
+
+    def directions(self, clique: Clique) -> float:
+        """In which part of the directions the noise of what is asked counts."""
+        return math.prod(1 - 1 / self.domain[n].size for n in clique) if self.alone(clique) else 1.0
+
     def part(self, clique: Clique) -> float:
         """y_t: the table's part of a share is in proportion to it."""
         cells = self.weight(clique) * self.domain.size(clique)
-        return math.sqrt(cells) if self.is_pure else float((cells * math.sqrt(2 / math.pi)) ** (2 / 3))
+        if self.is_pure:
+            return math.sqrt(cells)
+        noise = cells * math.sqrt(2 / math.pi * self.directions(clique))
+        return float(self.moved(clique) ** (1 / 3) * noise ** (2 / 3))
 
-    def cost(self, parts: float) -> float:
-        """Expected error of a batch whose y_t add up to ``parts``."""
+    @property
+    def _moved(self) -> Sensitivity:
         (moved,) = Marginals(self.domain, [self.domain.names[:1]]).sensitivity(self.unit)
+        return moved
+
+    @property
+    def precision(self) -> float:
+        """1/variance in each cell of one table that had all of the share; of Gaussian noise."""
+        return mu_squared(self.share) / self._moved.l2_squared
+
+    def cost(self, parts: float, before: float = 0.0) -> float:
+        """Expected error of a batch whose y_t add up to ``parts``; ``before``: precision that was bought before."""
         if isinstance(self.share, PureDP):
-            return parts**2 * moved.l1 / float(self.share.epsilon)
-        return float(parts**1.5 * math.sqrt(moved.l2_squared / mu_squared(self.share)))
+            return parts**2 * self._moved.l1 / float(self.share.epsilon)
+        return float(parts**1.5 / math.sqrt(self.precision + before))
 
     def request(self, cliques: Sequence[Clique]) -> Measure:
         """The tables, with the shares for which the sum of their errors is least."""
         parts = [self.part(c) for c in cliques]
-        weights = [max(1, round(_PRECISION * y / max(parts))) for y in parts]
         noise = "laplace" if self.is_pure else "gaussian"
-        return Measure(self.share, Marginals(self.domain, cliques), noise, weights)  # type: ignore[arg-type]
+        return Measure(self.share, Marginals(self.domain, cliques), noise, _weights(parts))  # type: ignore[arg-type]
+
+    def requests(self, portions: Mapping[Clique, float]) -> list[Measure]:
+        """What is asked for, tables and interactions, with these portions of the share."""
+        apart = [[c for c in portions if self.alone(c) == alone] for alone in (False, True)]
+        kinds = [(query, own) for query, own in zip((Marginals, Interactions), apart, strict=True) if own]
+        shares = self.share.split(_weights([sum(portions[c] for c in own) for _, own in kinds]))
+        return [
+            Measure(share, query(self.domain, own), "gaussian", _weights([portions[c] for c in own]))
+            for share, (query, own) in zip(shares, kinds, strict=True)
+        ]
+
+
+def _weights(parts: Sequence[float]) -> list[int]:
+    return [max(1, round(_PRECISION * y / max(parts))) for y in parts]
 
 
 def mu_squared(share: Budget) -> float:
@@ -123,14 +176,17 @@ def spanning_tree(prices: Prices, distances: Mapping[Clique, float]) -> list[Cli
     return out
 
 
-def batch(prices: Prices, tree: Tree, distances: Mapping[Clique, float]) -> list[Clique]:
-    """The tables that are worth their noise; see the module's text."""
+def batch(prices: Prices, tree: Tree, distances: Mapping[Clique, float], known: Mapping[Clique, float]) -> list[Clique]:
+    """The tables that are worth their noise, beside those that are known with some precision (1/variance) already,
+    which share in the budget; see the module's text."""
     gains = {c: prices.weight(c) * e for c, e in distances.items() if e > 0}
     parts = {c: prices.part(c) for c in gains}
+    before = sum(prices.moved(c) * p for c, p in known.items())
     out: list[Clique] = []
-    gained = paid = best = 0.0
+    gained, paid = 0.0, sum(prices.part(c) for c in known)
+    best = -prices.cost(paid, before)
     for clique in sorted(gains, key=lambda c: (-gains[c] / parts[c], c)):
-        value = gained + gains[clique] - prices.cost(paid + parts[clique])
+        value = gained + gains[clique] - prices.cost(paid + parts[clique], before)
         if value > best and tree.takes(clique):
             out.append(clique)
             gained, paid, best = gained + gains[clique], paid + parts[clique], value

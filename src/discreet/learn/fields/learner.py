@@ -31,6 +31,7 @@ from ..shares import allocate
 from .likelihood import Field, Inference
 
 Array = NDArray[np.float64]
+TABLES = "tables of the cliques"
 Shares = Literal["size", "equal"]
 
 
@@ -100,17 +101,18 @@ class FieldLearner(Learner[MarkovRandomField]):
 
     def prepare(self, whole: Whole) -> Procedure:
         """One step: the tables of all maximal cliques. Any learner of this kind can work with the answer."""
-        request, why = self.request(whole.domain, whole.unit, whole.budget)
-        step = whole.measure("tables of the cliques", request, why=why)
-        notes = advice(noisy(step.rows, whole.size))
-        return Procedure(self.method, whole, (step,), notes)
+        return self._one_step(whole, self.query(whole.domain))
 
-    def request(self, domain: Domain, unit: PrivacyUnit, share: Budget) -> tuple[Measure, str]:
-        """The tables of all maximal cliques for a share, and why they are weighted as they are."""
-        query = self.query(domain)
+    def _one_step(self, whole: Whole, query: Marginals, notes: tuple[str, ...] = ()) -> Procedure:
+        request, why = self.request(query, whole.unit, whole.budget, self.noise)
+        step = whole.measure(TABLES, request, why=why)
+        return Procedure(self.method, whole, (step,), (*notes, *advice(noisy(step.rows, whole.size))))
+
+    def request(self, query: Marginals, unit: PrivacyUnit, share: Budget, noise: NoiseChoice) -> tuple[Measure, str]:
+        """These tables for a share, and why they are weighted as they are."""
         if self.shares == "equal":
-            return Measure(share, query, self.noise), "Equal shares for all tables."
-        found = allocate(query, unit, share, self.noise)
+            return Measure(share, query, noise), "Equal shares for all tables."
+        found = allocate(query, unit, share, noise)
         return Measure(share, query, found.noise, found.weights), found.why
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
@@ -120,10 +122,16 @@ class FieldLearner(Learner[MarkovRandomField]):
         """
         measurements = as_measurements(measurements)
         whole = measurements.domain if domain is None else require_domain(domain)
-        field = Field(whole, covering(whole, self.cliques), inference=self.inference, memory_limit=self.memory_limit)
-        theta, facts = self._solve(field, measurements)
+        cliques, known = self._within(covering(whole, self.cliques), measurements)
+        field = Field(whole, cliques, inference=self.inference, memory_limit=self.memory_limit)
+        theta, solved = self._solve(field, measurements)
+        facts = {**known, **solved}
         card = card_of(measurements, self.method, **facts, inference=field.inference)
         return MarkovRandomField(whole, field.potentials(theta), card)
+
+    def _within(self, cliques: tuple[Clique, ...], measured: Measurements) -> tuple[tuple[Clique, ...], dict[str, Any]]:
+        """The cliques of the model, where these tables were measured, and what the card says of them."""
+        return cliques, {}
 
     @abstractmethod
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:

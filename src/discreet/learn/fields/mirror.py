@@ -126,7 +126,7 @@ def mirror_fit(
 
     The last fit is kept: a model that is certified is made for the certificate, and of the same tables for the release.
     """
-    values = tuple((c, t.values.dtype.str, t.values.tobytes(), t.variance) for c, t in tables.items())
+    values = tuple((c, t.values.dtype.str, t.values.tobytes(), t.variance, t.together) for c, t in tables.items())
     facts = (domain, values, total, known, rough)
     for before, fit in tuple(_last):
         if before == facts:

@@ -43,9 +43,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...domain import Clique
+from ...errors import counted
 from ...measurement import Measurements
+from ...privacy.query import Marginals
+from ...privacy.requests import Measure
+from ..checks import checked_size
+from ..counting import CountToDecide
+from ..procedure import Procedure, Whole
+from .carried import Tables, cut_down, in_words, left_out
 from .evidence import Evidence
-from .learner import Array, FieldLearner
+from .learner import TABLES, Array, FieldLearner
 from .likelihood import Field
 from .spectrum import Spectrum, lanczos
 
@@ -85,11 +93,57 @@ class NoiseAwareField(FieldLearner):
     """Learn a Markov random field from noisy tables; nothing to tune.
 
     Guarantee: that of the m tables it asks for (L1 sensitivity m and L2 √m under add-remove, 2m and √(2m) under
-    replace-one, times ``max_rows`` for persons); all the rest is post-processing.
+    replace-one, times ``max_rows`` for persons), and of a noisy count where what is asked follows from it; all the rest
+    is post-processing.
+
+    Parameters
+    ----------
+    step_back:
+        Whether cliques whose tables the records cannot carry are measured as smaller tables (:mod:`.carried`); the
+        plan, or where a count decides the card, says which. Otherwise every clique is measured in full.
+    approximate_size:
+        About how many records there are, if that is public: then no noisy count is bought.
     """
+
+    step_back: bool = True
+    approximate_size: float | None = None
 
     method: ClassVar[str] = "noise_aware"
     passes: ClassVar[int] = 300
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_size(self.approximate_size)
+
+    def prepare(self, whole: Whole) -> Procedure:
+        """One step, the tables; and before it the number of records, where that is not public and what is measured
+        would depend on it."""
+        size = self.approximate_size if whole.public_size is None else whole.public_size
+        query = self.query(whole.domain)
+        if not self.step_back:
+            return self._one_step(whole, query)
+        if size is not None:
+            tables = Tables(whole.domain, query.cliques, whole.unit, whole.budget, self.noise).carried(size)
+            notes = in_words(whole.domain, query.cliques, tables)
+            return self._one_step(whole, Marginals(whole.domain, tables), notes)
+        asked = CountToDecide.of(whole, query, self.noise)
+        choice = Tables(whole.domain, query.cliques, whole.unit, asked.rest, asked.noise)
+        if choice.carried(asked.least) == query.cliques:
+            return self._one_step(whole, query)
+
+        def request(records: float) -> Measure:
+            tables = Marginals(whole.domain, choice.carried(records))
+            return self.request(tables, whole.unit, asked.rest, asked.noise)[0]
+
+        return asked.procedure(self.method, TABLES, request, (_by_count(choice, asked.least, whole.size),))
+
+    def _within(self, cliques: tuple[Clique, ...], measured: Measurements) -> tuple[tuple[Clique, ...], dict[str, Any]]:
+        tables = tuple(m.clique for m in measured if m.clique)
+        gone = left_out(cliques, tables)
+        # A column that no table has was forgotten, not left out: that is an error, which names it.
+        if not self.step_back or not gone or {n for c in cliques for n in c} - {n for t in tables for n in t}:
+            return cliques, {}
+        return cut_down(cliques, tables), {"stepped_back": [list(c) for c in gone]}
 
     def _solve(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         evidence = Evidence.of(field, measurements)
@@ -103,6 +157,23 @@ class NoiseAwareField(FieldLearner):
         found = fitted(evidence, ridge, FINE * ridge.expected, rough)
         facts = {"ridge": ridge.rho, "ridge_steps": ridge.order, "prior_variance": ridge.prior}
         return found.theta, {**facts, "converged": found.converged}
+
+
+def _by_count(choice: Tables, least: float, size: float | None) -> str:
+    """What the noisy count will decide, in words: how many cliques are measured in full for how many records."""
+    every = len(choice.cliques)
+    sizes = [size] if size is not None else [s for s in (1e3, 1e4, 1e5, 1e6) if s > least]
+    parts = []
+    for s in sizes:
+        tables = choice.carried(s)
+        full = every - len(left_out(choice.cliques, tables))
+        parts.append(f"with {s:,.0f} records {'all' if full == every else f'{full:,}'} in full")
+        if full == every:
+            break
+    return (
+        "Cliques that the records cannot carry are measured as smaller tables, and the noisy number of records says "
+        f"which: of {counted(every, 'clique')} are {'; '.join(parts)}. A public or approximate size saves the count."
+    )
 
 
 def _weighed(evidence: Evidence) -> tuple[Ridge, Fit]:

@@ -47,9 +47,8 @@ def fits_of_many(domain: Domain, many: Sequence[Measurements]) -> list[CliqueVec
     totals = np.array([total for total, _ in told])
     first = flow_to(domain, tables[0], totals[0], known=told[0][1])
     path, field = first.path(), first.field
-    alike = all(
-        {c: t.variance for c, t in one.items()} == {c: t.variance for c, t in tables[0].items()} for one in tables
-    )
+    kinds = {c: (t.variance, t.together) for c, t in tables[0].items()}
+    alike = all({c: (t.variance, t.together) for c, t in one.items()} == kinds for one in tables)
     if not alike or field.inference != "exact" or field.size > MOST_CELLS or len(many) < 3:
         return [
             field.potentials(path[-1]),
@@ -72,6 +71,9 @@ def _alone(domain: Domain, tables: Estimates, total: float, known: float) -> Cli
 def _targets(domain: Domain, field: Field, many: Sequence[Estimates], totals: Array) -> Array:
     """What the flows go to, a column for each: tables made to agree. As this is linear, all of them agree at once when
     the number of the set counts as one more column of every table."""
+    if any(t.together is not None for t in many[0].values()):  # their interactions are not those of wider tables
+        apart = [field.join({c: t.values for c, t in reconciled(domain, one).items()}) for one in many]
+        return np.stack(apart, axis=1) / totals
     which = free_name("set", domain.names)
     wider = Domain((Attribute.categorical(which, len(many)), *domain.attributes))
     stacked = {

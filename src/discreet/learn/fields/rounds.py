@@ -76,7 +76,7 @@ def _require_room(domain: Domain, pairs: Sequence[Clique]) -> None:
 
 def because(released: Measurements, chosen: Iterable[Clique], distances: Mapping[Clique, float]) -> Found:
     """Why tables are measured, added to what was said before: the released distance of each, in the order in which they
-    are asked for; None for a column, of which none is asked."""
+    are asked for; None for what was measured before."""
     said = [[list(c), None if c not in distances else round(distances[c])] for c in chosen]
     return {"chosen_by": [*released.found.get("chosen_by", []), *said]}
 

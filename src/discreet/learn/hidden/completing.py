@@ -83,7 +83,8 @@ class Hidden:
         codes = np.arange(attribute.size)
         if not self.missing or attribute.missing is None:
             return codes
-        return codes[(codes == attribute.missing_code) == lost]
+        kept: NDArray[np.intp] = codes[(codes == attribute.missing_code) == lost]
+        return kept
 
 
 def known(attribute: Attribute) -> Attribute:

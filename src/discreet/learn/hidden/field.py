@@ -89,8 +89,8 @@ class HiddenField(Behind[Array], FieldLearner):
         homes = {own: [c for c in tables if set(own) <= set(whole[c])] for own in field.cliques}
         ridge = np.full(field.size, max(RIDGE * noise, SAMPLING / total))
 
-        def start(rng: np.random.Generator) -> Array:
-            return rng.normal(size=field.size) * (0.5 if self.classes > 1 else 0.0)
+        def start(draw: Any) -> Array:
+            return np.asarray(draw.normal(size=field.size) * (0.5 if self.classes > 1 else 0.0))
 
         def step(theta: Array) -> tuple[Array, float]:
             model = MarkovRandomField(field.domain, field.potentials(theta))

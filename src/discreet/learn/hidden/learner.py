@@ -13,6 +13,7 @@ from ...arguments import check_whole
 from ...domain import Clique, Domain
 from ...errors import CostError, InputError
 from ...measurement import Measurements
+from ...models.records import generator
 from ..consistency import consistent, estimated_total
 from ..fields.learner import Array
 from ..projection import project_table
@@ -58,13 +59,13 @@ class Behind(Generic[State]):
         return Hidden(domain, self.classes, self.missing == "random")
 
     def likeliest(
-        self, start: Callable[[np.random.Generator], State], step: Callable[[State], tuple[State, float]]
+        self, start: Callable[[Any], State], step: Callable[[State], tuple[State, float]]
     ) -> tuple[State, dict[str, Any]]:
         """The state that EM ends in, from the start that was likeliest after a few steps."""
-        rng = np.random.default_rng(self.random_state)
+        draw = generator(self.random_state)
         tried = []
         for _ in range(STARTS if self.classes > 1 else 1):
-            state, fit = start(rng), -math.inf
+            state, fit = start(draw), -math.inf
             for _ in range(min(FIRST_STEPS, self.iterations)):
                 state, fit = step(state)
             tried.append((fit, state))

@@ -84,10 +84,10 @@ class HiddenNetwork(Behind[Parameters], Learner[BayesianNetwork]):
         shares, deviation, total = shares_of(measured, tables)
         least = SMOOTHING * max(1 / total, deviation)
 
-        def start(rng: np.random.Generator) -> Parameters:
+        def start(draw: Any) -> Parameters:
             sizes = {n: hidden.domain[n].size for n in observed.names}
             return np.full(self.classes, 1 / self.classes), {
-                n: rng.dirichlet(np.full(k, 3.0), self.classes).T for n, k in sizes.items()
+                n: draw.dirichlet(np.full(k, 3.0), self.classes).T for n, k in sizes.items()
             }
 
         def step(state: Parameters) -> tuple[Parameters, float]:

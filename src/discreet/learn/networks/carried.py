@@ -25,6 +25,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...domain import Domain
 from ...privacy.budget import Budget
 from ...privacy.calibration import NoiseChoice, noise_of
 from ...privacy.query import Marginals
@@ -108,14 +109,7 @@ class Chains:
 
     @cached_property
     def _calibrated(self) -> tuple[float, float, float]:
-        """(a, e, K): a table claims c^a, and a share s of the budget leads to noise of deviation K/s^e."""
-        alone = Marginals(self.families.domain, [(n,) for n in self.families.domain])
-        found = allocate(alone, self.unit, self.budget, self.noise)
-        a, e = (0.5, 1.0) if found.noise == "laplace" else (2 / 3, 0.5)
-        deviations = [
-            noise_of(call).standard_deviation * s**e for call, s in zip(found.plan.calls, found.shares, strict=True)
-        ]
-        return a, e, float(np.median(deviations))
+        return claim_and_noise(self.families.domain, self.unit, self.budget, self.noise)
 
     @cached_property
     def _claims(self) -> Array:
@@ -132,3 +126,15 @@ class Chains:
             r = 0.5 * (OF_PARENTS if j else OF_COLUMNS) * cells[:, j : j + 1] * noise[:, j:]
             out[:, j:] += h / (1 + r / h)
         return out
+
+
+def claim_and_noise(
+    domain: Domain, unit: PrivacyUnit, budget: Budget, noise: NoiseChoice
+) -> tuple[float, float, float]:
+    """(a, e, K): a table claims c^a, and a share s of the budget leads to noise of deviation K/s^e."""
+    found = allocate(Marginals(domain, [(n,) for n in domain]), unit, budget, noise)
+    a, e = (0.5, 1.0) if found.noise == "laplace" else (2 / 3, 0.5)
+    deviations = [
+        noise_of(call).standard_deviation * s**e for call, s in zip(found.plan.calls, found.shares, strict=True)
+    ]
+    return a, e, float(np.median(deviations))

@@ -1,7 +1,7 @@
 """The default learner of Bayesian networks with a given graph.
 
 1. **Step back** (:mod:`.carried`): families that the records cannot carry lose parents, by public things and the number
-   of records, which is public, a guess, or bought with ``COUNTED`` of the budget.
+   of records, which is public, a guess, or bought with :class:`CountToDecide`.
 2. **Measure** only the maximal families (those inside no other), with the shares of :mod:`..shares`.
 3. **Agree**: generalised least squares over all overlapping tables (:mod:`..consistency`).
 4. **Smooth**: each conditional row leans on those with fewer parents (:mod:`.backoff`).

@@ -2,7 +2,7 @@
 
 Each regression is about its own column. Together they make a field whose columns drive each other, and what is a little
 off in each (intercepts that a narrow ball holds back above all) is far off in the marginals of the whole: more budget
-then does not help, and a wider ball may harm. Two things put that right, for a fifth of the budget: the noisy means of
+then does not help, and a wider ball may harm. Two things put that right, for a third of the budget: the noisy means of
 all columns, and the mean of Σ W, the field's own interactions, which are public by then. One number s and the fields θ
 of single columns are fitted,
 

@@ -11,6 +11,7 @@ of W_ij and W_ji are averaged.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arguments import check_whole
-from ...domain import Domain
+from ...domain import Clique, Domain
 from ...errors import InputError, counted
 from ...measurement import Measurements
 from ...models.pairwise import Pair, PairwiseModel
@@ -84,7 +85,11 @@ class PairwiseRegressions(Learner[PairwiseModel]):
             return descent.procedure(f"frank_wolfe, {self.variant}", whole)
         columns = Marginals(domain, [(name,) for name in domain.names])
         return fitted_procedure(
-            descent, f"frank_wolfe, {self.variant}", whole, columns, lambda m: self._found(m, domain)[0]
+            descent,
+            f"frank_wolfe, {self.variant}",
+            whole,
+            columns,
+            lambda m: as_interactions(self._found(m, domain)[0]),
         )
 
     def _descent(self, domain: Domain, unit: PrivacyUnit) -> Descent:
@@ -116,7 +121,7 @@ class PairwiseRegressions(Learner[PairwiseModel]):
         method = f"frank_wolfe, {self.variant}, {self.vertices} vertices"
         facts: dict[str, Any] = {"frank_wolfe_steps": state_of(measurements).steps, "width": self._width}
         if self._fits:
-            fit = fitted(columns, measurements, W)
+            fit = fitted(columns, measurements, as_interactions(W))
             W, Theta = {pair: fit.scale * table for pair, table in W.items()}, dict(fit.singles)
             facts |= {"scale": round(fit.scale, 4), "inference": fit.inference}
         return PairwiseModel(W, Theta, columns, card_of(measurements, method, **facts))
@@ -135,6 +140,10 @@ class PairwiseRegressions(Learner[PairwiseModel]):
     @property
     def _width(self) -> float:
         return self.width or DEFAULT_WIDTH
+
+
+def as_interactions(W: Mapping[Pair, Array]) -> dict[Clique, Array]:
+    return {(a, b): table for (a, b), table in W.items()}
 
 
 def weights_of(domain: Domain, state: State) -> tuple[dict[Pair, Array], dict[str, Array]]:

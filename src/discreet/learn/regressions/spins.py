@@ -96,7 +96,7 @@ class SpinRegressions(Learner[SpinModel]):
         ``"tight"`` or ``"published"`` (see :mod:`discreet.learn.regressions.frank_wolfe`), and how many steps; by
         default from the public or noisy number of records.
     fitted:
-        Whether a fifth of the budget buys means and an energy, to which the field of the regressions is fitted
+        Whether a third of the budget buys means and an energy, to which the field of the regressions is fitted
         (:mod:`.fitted`); by default for the tight variant. Without it, the regressions are all there is.
     max_edges, min_weight:
         Public bounds on the number of interactions of two and more columns, and on the least |h̄(I)| of one that is

@@ -162,7 +162,7 @@ class Asked:
     def _either(self, released: Measurements) -> Asking[Found]:
         # Without noise there is nothing that pairs would have to be selected for.
         exact = any(m.origin == "exact" for m in released)
-        asked, strategy = (self, "all") if exact else self.settled("auto", records_in(released))
+        asked, strategy = self.settled("all" if exact else "auto", records_in(released))
         return (yield from in_turn(asked.steps(strategy), released))
 
     def _twice(self) -> tuple[Step, ...]:
