@@ -425,7 +425,7 @@ def test_sums_are_not_kept_for_questions_that_change() -> None:
 def test_rows_at_the_same_time_have_an_order_of_their_own() -> None:
     """Which row stands first in a file must not decide who went where."""
     place = Attribute.categorical("place", ["hall", "desk"])
-    rows = {"who": ["x"] * 4, "when": [1, 1, 2, 2], "place": ["hall", "desk", "desk", "hall"]}
+    rows = {"who": ["x"] * 4, "when": [1, 1, 2, 2], "place": ["hall", "desk", "desk", "desk"]}
     turned = {name: values[::-1] for name, values in rows.items()}
     made = [windows(r, place, person="who", time="when", length=2) for r in (rows, turned)]
     one, other = (m.count([("t1", "t2")])[0].tolist() for m in made)
