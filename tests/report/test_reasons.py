@@ -25,7 +25,7 @@ def release(request):
 
 def test_every_table_has_its_reason(release):
     every = reasons(release.card, release.measurements)
-    tables = [m for m in release.measurements if m.clique]
+    tables = [m for m in release.measurements if m.told_of]
     assert [r.table for r in every] == [m.label for m in tables]
     assert [r.deviation for r in every] == pytest.approx([m.standard_deviation for m in tables], abs=1e-3)
     asked = [step["step"] for step in release.card["steps"] if "step" in step]
@@ -71,7 +71,7 @@ def test_files_that_hold_anything(release):
     for wrong in (5, "x", [[5, 5]], [["asia"]], [[["asia"], "many"]]):
         found = {**release.measurements.release, "found": {"chosen_by": wrong}}
         kept = reasons(release.card, Measurements(release.measurements, found))
-        assert len(kept) == sum(bool(m.clique) for m in release.measurements) and all(r.distance is None for r in kept)
+        assert len(kept) == sum(bool(m.told_of) for m in release.measurements) and all(r.distance is None for r in kept)
     assert reasons(release.card, None) == []
     asia = networks.load("asia")
     rows = encode(asia.sample(200, random_state=1).to_pandas(), asia.domain)
