@@ -41,7 +41,7 @@ def pair_error(domain: Domain, unit: PrivacyUnit, budget: Budget, records: float
     """The mean total variation that pairs of columns will about have, with a budget in the notion of its steps."""
     if isinstance(budget, ApproxDP):
         raise BudgetError(f"{budget} is too small or too large for Gaussian noise; take ε between 1e-6 and 700")
-    prices = Prices(domain, unit, budget, purpose, frozenset((name,) for name in domain.names))
+    prices = Prices(domain, unit, budget, purpose)
     pairs: list[Clique] = [*combinations(domain.names, 2)] or [domain.names]
     pairs = pairs[:: -(-len(pairs) // MOST_PAIRS)]
     parts = np.array([prices.part(pair) for pair in pairs])
