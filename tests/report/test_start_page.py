@@ -141,6 +141,13 @@ def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
     assert b"smokes" not in after.get("run.toml", b"")
 
 
+def test_a_form_of_a_wide_schema_is_read(guide: Guide) -> None:
+    """Bottle's own limit is a hundred kilobytes."""
+    send(guide, "/file", data="rows.csv")
+    many = "\n".join(f"level number {i}" for i in range(10_000))
+    assert send(guide, "/columns", **{**COLUMNS, "levels-levels-2": many})[1].startswith("/budget")
+
+
 def test_a_refused_budget_spends_nothing_and_is_told(guide: Guide, tmp_path: Path) -> None:
     guide.desk.say_data(tmp_path / "rows.csv")
     send(guide, "/columns", **COLUMNS)

@@ -219,19 +219,22 @@ class _Book:
             if (draw["kind"], draw["scale"]) != (table.kind, table.scale):
                 continue
             del self.paid[table.label][at]  # paid once, shown once
-            match step["query"]:
-                case "Marginals":
-                    enough = self._moves_enough(draw, table.cells)
-                case "Interactions":
-                    enough = table.levels is not None and self._moves_together(draw, table.levels)
-                case _:
-                    enough = self._moves_all(draw, table.moves)
-            if not enough:
+            if not self._moves_as_it_is(step, draw, table):
                 return [f"the table {table.label}: one unit moves it by more than its step says"]
             return []
         return [
             f"the table {table.label} has {table.kind} noise of scale {table.scale:.6g}, and no step has paid for that"
         ]
+
+    def _moves_as_it_is(self, step: Mapping[str, Any], draw: Mapping[str, Any], table: Noised) -> bool:
+        """How far a unit moves a table follows from what the table is, whatever its step calls itself."""
+        if table.levels is not None:
+            own = self._moves_together(draw, table.levels)
+        elif table.cells is not None:
+            own = self._moves_enough(draw, table.cells)
+        else:
+            own = step["query"] not in ("Marginals", "Interactions")
+        return own and self._moves_all(draw, table.moves)
 
     def _moves_enough(self, draw: Mapping[str, Any], cells: int | None) -> bool:
         """A unit of m rows moves a contingency table by m in one cell; a replaced one by m in each of two."""

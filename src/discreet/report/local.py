@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import parse_qs
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from bottle import Bottle, HTTPResponse, request
+from bottle import BaseRequest, Bottle, HTTPResponse, request
 
 from ..errors import DiscreetError, InputError
 
@@ -39,6 +39,8 @@ class LocalPage:
     def __init__(self, command: str, port: int, largest_request: int = LARGEST_REQUEST) -> None:
         self.command, self.largest_request = command, largest_request
         self.token = secrets.token_urlsafe(24)
+        # Bottle's own limit for forms is a hundred kilobytes; ours is what :meth:`_refusal` keeps to.
+        BaseRequest.MEMFILE_MAX = max(BaseRequest.MEMFILE_MAX, largest_request)
         self.routes = Bottle()
         self.routes.default_error_handler = _problem
         try:
