@@ -83,6 +83,17 @@ def test_how_far_a_table_moves_follows_from_what_it_is_and_not_from_what_its_ste
     assert any("moves it by more" in problem for problem in contradictions(said, shown))
 
 
+def test_counting_in_small_parts_does_not_make_less_noise_pass() -> None:
+    """A table in parts of 2⁻²⁰ that a record moves by one part would be exact."""
+    said = statement(lambda c: c.measure(TABLE), PureDP(1))
+    (draw,) = said["steps"][0]["draws"]
+    for called in ("Marginals", "ChainTables"):
+        said["steps"][0]["query"] = called
+        assert contradictions(said, [Noised("a", draw["kind"], draw["scale"], 2)]) == []
+        fine = Noised("a", draw["kind"], draw["scale"], 2, parts=2**20)
+        assert any("moves it by more" in problem for problem in contradictions(said, [fine]))
+
+
 UNLISTED = Domain.from_dict({"columns": {"t": {"levels": "discover"}}})
 UNITS = [PrivacyUnit(), PrivacyUnit("who", max_rows=2), PrivacyUnit("who", max_rows=2, relation="replace-one")]
 

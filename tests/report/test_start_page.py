@@ -141,6 +141,18 @@ def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
     assert b"smokes" not in after.get("run.toml", b"")
 
 
+def test_what_fails_is_not_told(guide: Guide, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither to the browser nor in the terminal, whose output may be kept: a message may quote a private value."""
+
+    def fail() -> None:
+        raise ValueError("secret-17")
+
+    guide.page.routes.get("/defect", callback=fail)
+    status, said = send(guide, "/defect")
+    assert status == 500 and "withheld" in said
+    assert "secret" not in "".join((said, *capsys.readouterr()))
+
+
 def test_a_form_of_a_wide_schema_is_read(guide: Guide) -> None:
     """Bottle's own limit is a hundred kilobytes."""
     send(guide, "/file", data="rows.csv")

@@ -8,9 +8,11 @@ elsewhere. Routes are Bottle's; who may ask is decided before them.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
+from io import StringIO
 from socketserver import ThreadingMixIn
 from typing import Any
 from urllib.parse import parse_qs
@@ -74,6 +76,8 @@ class LocalPage:
             headers += [(name, value) for name, value in own.items() if name.lower() not in said]
             return start_response(status, headers, *more)
 
+        if not os.environ.get("DISCREET_DEBUG"):
+            environ["wsgi.errors"] = StringIO()  # Bottle writes there what failed, which may hold private values
         found = self._refusal(environ)
         # Bottle is not typed, and answers as any WSGI program does.
         return self.routes(environ, start) if found is None else found(environ, start)  # type: ignore[no-any-return]
