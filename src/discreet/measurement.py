@@ -75,6 +75,11 @@ class Measurement:
             raise InputError(f"proportions are public knowledge about columns; {self.label!r} is not")
         if self.clique is not None and counts.shape != tuple(self.domain[n].size for n in self.clique):
             raise InputError(f"the table of {self.clique} has the wrong shape {counts.shape}")
+        if self.clique is None and (columns := self.told_of) is not None:
+            if counts.shape != tuple(self.domain[n].size for n in columns):
+                raise InputError(f"the interaction of {columns} has the wrong shape {counts.shape}")
+            if self.grid != Fraction(1, self.domain.size(columns)):
+                raise InputError(f"the interaction of {columns} is counted in parts of its cells, not of {self.grid}")
 
     @classmethod
     def public(

@@ -9,7 +9,7 @@ import pytest
 from discreet import Curator, Measurements, Release, resolve
 from discreet.count_table import CountTable
 from discreet.domain import Domain
-from discreet.errors import InputError
+from discreet.errors import FileFormatError, InputError
 from discreet.learn.consistency import consistent, estimated_total, pooled, reconciled
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.allocation import portions
@@ -209,3 +209,19 @@ def test_one_level_columns_and_wide_pairs_are_no_trouble():
     with Curator(encode(codes, domain), budget=ApproxDP(1, "1e-9")) as curator:
         model = AdaptiveField().fit(curator)
     assert model.marginal(("a", "c")).probabilities.trace() > 0.9
+
+
+@pytest.mark.parametrize(
+    "forged", [{"columns": ["a"]}, {"columns": ["a", "c"]}, {"grid": "1"}, {"columns": 5}], ids=str
+)
+def test_a_file_cannot_say_that_it_is_the_interaction_of_others(forged):
+    """By its columns `verify` knows how far a record moves it."""
+    rows = {n: [0, 1, 1] for n in "abc"}
+    told = Curator(encode(rows, DOMAIN), budget=ZCDP(1)).measure(Interactions(DOMAIN, [("b", "c")]))
+    header, arrays = told.to_archive()
+    assert Measurements.from_archive(header, arrays)[0].told_of == ("b", "c")
+    (entry,) = header["measurements"]
+    entry["about"] = {"interaction": forged.get("columns", ["b", "c"])}
+    entry["grid"] = forged.get("grid", entry["grid"])
+    with pytest.raises(FileFormatError):
+        Measurements.from_archive(header, arrays)

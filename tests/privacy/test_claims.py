@@ -15,6 +15,7 @@ from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.claims import Noised, contradictions
 from discreet.privacy.curator import Curator
 from discreet.privacy.queries.descent import SampledRounds
+from discreet.privacy.queries.interactions import Interactions
 from discreet.privacy.queries.parities import PartnerResiduals
 from discreet.privacy.query import CellSums, Marginals
 from discreet.privacy.unit import PrivacyUnit
@@ -63,6 +64,34 @@ def test_a_table_that_moves_further_than_its_step_says_is_found(unit: PrivacyUni
     said["spent"]["epsilon"] = "1/2"
     assert contradictions(said) == []  # the arithmetic is right, for somebody else's table
     assert any("moves it by more" in problem for problem in contradictions(said, shown))
+
+
+@pytest.mark.parametrize("called", ["Marginals", "Interactions", "LogLikelihood"])
+@pytest.mark.parametrize("levels", [None, (2, 2)], ids=["table", "interaction"])
+def test_how_far_a_table_moves_follows_from_what_it_is_and_not_from_what_its_step_calls_itself(called, levels) -> None:
+    """A forged step with another name must not pass with the noise of a sum that moves less."""
+    unit = PrivacyUnit("who", max_rows=2)
+    query = TABLE if levels is None else Interactions(BITS, [("a", "b")])
+    said = statement(lambda c: c.measure(query), PureDP(1), unit)
+    (draw,), (label,) = said["steps"][0]["draws"], said["steps"][0]["parts"]
+    shown = [Noised(label, draw["kind"], draw["scale"], 2 if levels is None else None, levels=levels)]
+    assert contradictions(said, shown) == []
+    said["steps"][0]["query"] = called
+    said["spent"]["epsilon"] = str(Fraction(1, draw["l1"]))
+    draw["l1"] = 1
+    assert contradictions(said) == []
+    assert any("moves it by more" in problem for problem in contradictions(said, shown))
+
+
+def test_counting_in_small_parts_does_not_make_less_noise_pass() -> None:
+    """A table in parts of 2⁻²⁰ that a record moves by one part would be exact."""
+    said = statement(lambda c: c.measure(TABLE), PureDP(1))
+    (draw,) = said["steps"][0]["draws"]
+    for called in ("Marginals", "ChainTables"):
+        said["steps"][0]["query"] = called
+        assert contradictions(said, [Noised("a", draw["kind"], draw["scale"], 2)]) == []
+        fine = Noised("a", draw["kind"], draw["scale"], 2, parts=2**20)
+        assert any("moves it by more" in problem for problem in contradictions(said, [fine]))
 
 
 UNLISTED = Domain.from_dict({"columns": {"t": {"levels": "discover"}}})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,12 @@ def send(guide: Guide, path: str, token: str | None = None, host: str | None = N
     return reply.status, reply.getheader("Location") or reply.read().decode()
 
 
+def press(guide: Guide) -> tuple[int, str]:
+    """The button below the plan."""
+    digest = re.search(r'name="digest" value="(\w+)"', send(guide, "/plan")[1])
+    return send(guide, "/plan", digest=digest[1] if digest else "none")
+
+
 def finished(guide: Guide) -> None:
     for _ in range(600):
         if guide.running is not None and guide.running.ended:
@@ -80,7 +87,7 @@ def test_from_a_file_to_a_release(guide: Guide, tmp_path: Path, capsys: pytest.C
     assert "What ε buys" in send(guide, "/budget")[1]
     status, plan = send(guide, "/plan")
     assert status == 200 and "number of records" in plan and "ledger.db" in plan
-    assert send(guide, "/plan", go="yes")[1].startswith("/release")
+    assert press(guide)[1].startswith("/release")
     finished(guide)
     status, page = send(guide, "/release")
     assert "Nothing in this release" in page and "model.zip" in page
@@ -141,11 +148,47 @@ def test_what_is_wrong_is_said_and_nothing_typed_is_lost(
     assert b"smokes" not in after.get("run.toml", b"")
 
 
+def test_what_is_spent_is_what_was_shown(guide: Guide, tmp_path: Path) -> None:
+    """Another tab, or an editor, may have changed the files since the plan was shown."""
+    send(guide, "/file", data="rows.csv")
+    send(guide, "/columns", **COLUMNS)
+    send(guide, "/budget", epsilon="1", relation="add-remove", then="plan")
+    old = re.search(r'name="digest" value="(\w+)"', send(guide, "/plan")[1])
+    assert old is not None
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(run_file.read_text().replace("epsilon = 1", "epsilon = 10"))
+    for said in ({"digest": old[1]}, {"go": "yes"}):
+        status, page = send(guide, "/plan", **said)
+        assert status == 200 and "another one than was shown" in page and "ε = 10" in page
+    assert guide.running is None
+    assert press(guide)[1].startswith("/release")
+    finished(guide)
+
+
+def test_what_fails_is_not_told(guide: Guide, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither to the browser nor in the terminal, whose output may be kept: a message may quote a private value."""
+
+    def fail() -> None:
+        raise ValueError("secret-17")
+
+    guide.page.routes.get("/defect", callback=fail)
+    status, said = send(guide, "/defect")
+    assert status == 500 and "withheld" in said
+    assert "secret" not in "".join((said, *capsys.readouterr()))
+
+
+def test_a_form_of_a_wide_schema_is_read(guide: Guide) -> None:
+    """Bottle's own limit is a hundred kilobytes."""
+    send(guide, "/file", data="rows.csv")
+    many = "\n".join(f"level number {i}" for i in range(10_000))
+    assert send(guide, "/columns", **{**COLUMNS, "levels-levels-2": many})[1].startswith("/budget")
+
+
 def test_a_refused_budget_spends_nothing_and_is_told(guide: Guide, tmp_path: Path) -> None:
     guide.desk.say_data(tmp_path / "rows.csv")
     send(guide, "/columns", **COLUMNS)
     send(guide, "/budget", epsilon="5", total="3")
-    send(guide, "/plan", go="yes")
+    press(guide)
     finished(guide)
     assert "That did not work" in (page := send(guide, "/release")[1]) and "does not suffice" in page
     assert not (tmp_path / "model.zip").exists()
@@ -253,7 +296,8 @@ def test_an_interrupted_fit_is_rescued_as_on_the_command_line(tmp_path: Path, mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Release, "of", interrupt)
-    assert guide.begin({}) == guide.begin({}) == "release"
+    shown = {"digest": guide._digest(guide.desk.prepared())}
+    assert guide.begin(shown) == guide.begin(shown) == "release"
     guide.serve()  # ends by the interrupt
     assert guide.running is not None and guide.running.ended
     assert "interrupted after the budget was charged" in guide.running.problem and "rescue" in guide.running.problem

@@ -13,7 +13,8 @@ import pytest
 from discreet import PrivacyUnit
 from discreet.domain import Attribute
 from discreet.errors import InputError, SchemaError
-from discreet.privacy.curator import ExactCurator
+from discreet.privacy.budget import PureDP
+from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.queries.chains import ChainTables
 from discreet.tables.base import WEIGHT_UNITS
 from discreet.tables.windows import Windows, windows
@@ -162,3 +163,16 @@ def test_the_states_are_public_knowledge() -> None:
         Windows(["hall"], "who", "when", 2)  # type: ignore[arg-type]
     with pytest.raises((InputError, SchemaError)):
         windows(ROWS, PLACES, person="who", time="when", length=2, null="nowhere")
+
+
+def test_a_row_cannot_be_the_unit_of_windows() -> None:
+    """Without the first of forty rows every window of the person is another one."""
+    rows = {"who": ["a"] * 40, "when": list(range(40)), "place": ["hall", "desk"] * 20}
+    tables = [
+        windows(r, PLACES, person="who", time="when", length=2) for r in (rows, {k: v[1:] for k, v in rows.items()})
+    ]
+    before, after = (t.count([("t1", "t2")])[0] for t in tables)
+    assert np.abs(after - before).sum() == 39
+    with pytest.raises(InputError, match="a row cannot be the unit"):
+        Curator(tables[0], budget=PureDP(1))
+    Curator(tables[0], PrivacyUnit("who", max_rows=1), PureDP(1))

@@ -7,6 +7,7 @@ The server answers in threads of its own; what reads rows and spends runs in the
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -251,13 +252,22 @@ class Guide:
             "peeked": peeked,
             "ledger": str(prepared.choices.ledger or ""),
             "data": str(self.desk.data()),
+            "digest": self._digest(prepared),
         }
 
+    def _digest(self, prepared: Prepared) -> str:
+        """Of all that would be spent on what, by which a plan that was shown is known again."""
+        said = (prepared.spec, prepared.procedure, prepared.choices.ledger, self.desk.data(), prepared.domain.to_dict())
+        return hashlib.sha256("\0".join(map(str, said)).encode()).hexdigest()[:32]
+
     def begin(self, typed: Mapping[str, str]) -> str:
-        """Hand the fit to the thread that spends. Pressed twice, it is one fit."""
+        """Hand the fit to the thread that spends. Pressed twice, it is one fit; and it is the plan that was shown,
+        whoever has edited the files since."""
         if self.running is not None and not self.running.ended:
             return "release"
         prepared = self.desk.prepared()
+        if typed.get("digest") != self._digest(prepared):
+            raise WrongUse("the plan is another one than was shown when you pressed the button; this is how it is now")
         output = self.desk.free("model.zip")
         self.running = running = Running()
         self._jobs.put(lambda: self._fit(prepared, output, running))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -266,9 +267,9 @@ def noised(tables: Measurements) -> Iterable[Any]:
 
     for m in tables:
         if m.origin == "release":
-            cells = m.counts.size if m.clique is not None and m.grid == 1 else None
+            cells = None if m.clique is None else m.counts.size
             levels = tuple(m.domain[n].size for n in m.told_of) if m.clique is None and m.told_of else None
-            yield Noised(m.label, m.noise.kind, m.noise.scale, cells, levels=levels)
+            yield Noised(m.label, m.noise.kind, m.noise.scale, cells, levels=levels, parts=math.ceil(1 / m.grid))
 
 
 def _verify_signature(digest: str, line: str | None, trusted: str | None, found: Findings) -> None:

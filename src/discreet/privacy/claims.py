@@ -20,6 +20,7 @@ from typing import Any
 
 from ..errors import DiscreetError
 from ..spelling import written
+from ..tables.base import WEIGHT_UNITS
 from . import gaussian, mechanisms
 from .accounting import Accountant, Cost, Spending
 from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, rho_of_pure
@@ -41,7 +42,7 @@ class _Contradiction(Exception):
 
 @dataclass(frozen=True)
 class Noised:
-    """What a file says of one noisy table; ``cells`` when it is a contingency table of whole counts.
+    """What a file says of one noisy table; ``cells`` when it is a contingency table, in ``parts`` of a record.
 
     ``moves``: of other sums how many there are, and how far a row that is added moves each of them; a replaced one
     moves them twice as far. ``levels``: of an interaction, those of its columns.
@@ -53,6 +54,7 @@ class Noised:
     cells: int | None = None
     moves: tuple[int, int] | None = None
     levels: tuple[int, ...] | None = None
+    parts: int = 1
 
 
 @dataclass
@@ -219,23 +221,28 @@ class _Book:
             if (draw["kind"], draw["scale"]) != (table.kind, table.scale):
                 continue
             del self.paid[table.label][at]  # paid once, shown once
-            match step["query"]:
-                case "Marginals":
-                    enough = self._moves_enough(draw, table.cells)
-                case "Interactions":
-                    enough = table.levels is not None and self._moves_together(draw, table.levels)
-                case _:
-                    enough = self._moves_all(draw, table.moves)
-            if not enough:
+            if not self._moves_as_it_is(step, draw, table):
                 return [f"the table {table.label}: one unit moves it by more than its step says"]
             return []
         return [
             f"the table {table.label} has {table.kind} noise of scale {table.scale:.6g}, and no step has paid for that"
         ]
 
-    def _moves_enough(self, draw: Mapping[str, Any], cells: int | None) -> bool:
+    def _moves_as_it_is(self, step: Mapping[str, Any], draw: Mapping[str, Any], table: Noised) -> bool:
+        """How far a unit moves a table follows from what the table is, whatever its step calls itself."""
+        if table.levels is not None:
+            own = self._moves_together(draw, table.levels)
+        elif table.cells is not None:
+            # Only where each of K rows of a person counts 1/K, all of them move it as one does.
+            weighed = step["query"] == "ChainTables" and table.parts == WEIGHT_UNITS and self.unit.column is not None
+            rows = 1 if weighed else self.unit.max_rows
+            own = self._moves_enough(draw, table.cells, rows * table.parts)
+        else:
+            own = step["query"] not in ("Marginals", "Interactions")
+        return own and self._moves_all(draw, table.moves)
+
+    def _moves_enough(self, draw: Mapping[str, Any], cells: int | None, rows: int) -> bool:
         """A unit of m rows moves a contingency table by m in one cell; a replaced one by m in each of two."""
-        rows = self.unit.max_rows
         cells_moved = 2 if self.unit.relation == "replace-one" and cells != 1 else 1
         if draw["kind"] == "laplace":
             return bool(draw["l1"] >= rows * cells_moved)
@@ -250,7 +257,7 @@ class _Book:
     def _opens_enough(self, draw: Mapping[str, Any]) -> bool:
         """A unit of m rows can open m levels, a replaced one 2m, wherever they are counted."""
         levels = self.unit.max_rows * (2 if self.unit.relation == "replace-one" else 1)
-        return self._moves_enough(draw, None) and bool(draw["l0"] >= levels)
+        return self._moves_enough(draw, None, self.unit.max_rows) and bool(draw["l0"] >= levels)
 
     def _moves_all(self, draw: Mapping[str, Any], moves: tuple[int, int] | None) -> bool:
         """A unit of m rows moves each of so many sums by m times what a row does."""

@@ -100,6 +100,11 @@ class Curator(Account):
                 + (f"{table.unit_column!r}" if table.unit_column else "no unit column")
                 + f"; encode the rows with unit={self.unit.column!r}"
             )
+        if self.unit.column is None and table.for_persons_alone:
+            raise InputError(
+                "one row more or less moves all windows of its person, so that a row cannot be the unit of windows; "
+                f"give PrivacyUnit({table.unit_column!r}, max_rows=…)"
+            )
         if public_size is not None and (type(public_size) is not int or public_size < 0):
             raise InputError(f"public_size must be a whole number of records, got {public_size!r}")
         self.public_size = public_size

@@ -8,15 +8,17 @@ elsewhere. Routes are Bottle's; who may ask is decided before them.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
+from io import StringIO
 from socketserver import ThreadingMixIn
 from typing import Any
 from urllib.parse import parse_qs
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from bottle import Bottle, HTTPResponse, request
+from bottle import BaseRequest, Bottle, HTTPResponse, request
 
 from ..errors import DiscreetError, InputError
 
@@ -39,6 +41,8 @@ class LocalPage:
     def __init__(self, command: str, port: int, largest_request: int = LARGEST_REQUEST) -> None:
         self.command, self.largest_request = command, largest_request
         self.token = secrets.token_urlsafe(24)
+        # Bottle's own limit for forms is a hundred kilobytes; ours is what :meth:`_refusal` keeps to.
+        BaseRequest.MEMFILE_MAX = max(BaseRequest.MEMFILE_MAX, largest_request)
         self.routes = Bottle()
         self.routes.default_error_handler = _problem
         try:
@@ -72,6 +76,8 @@ class LocalPage:
             headers += [(name, value) for name, value in own.items() if name.lower() not in said]
             return start_response(status, headers, *more)
 
+        if not os.environ.get("DISCREET_DEBUG"):
+            environ["wsgi.errors"] = StringIO()  # Bottle writes there what failed, which may hold private values
         found = self._refusal(environ)
         # Bottle is not typed, and answers as any WSGI program does.
         return self.routes(environ, start) if found is None else found(environ, start)  # type: ignore[no-any-return]

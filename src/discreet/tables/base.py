@@ -76,6 +76,7 @@ class Table(ABC):
     source: Source | None = None
     """Where the rows can be had again, for a table whose columns are still to be found."""
     _last: tuple[object, tuple[IntArray, ...]] = (None, ())
+    for_persons_alone = False  # whether a row of it is made of several of a person, so that no row can be a unit
     knows_weights = False  # whether it can let each row of a person with K rows count 1/K: it counted them itself
 
     def require(self, asked: Asked) -> None:

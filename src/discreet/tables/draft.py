@@ -52,10 +52,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 USUAL_WORDS = ("NA", "N/A", "NaN", "nan", "NULL", "null", "<NULL>", "(null)", "#N/A", "?", ".")
 """What files write for an absent value: written into drafts that are not to tell which of them occur."""
 _PRIVATE = """\
-# What kind a column is (numbers, whole or not, or categories), as nine rows of ten have it, and whether every row has a
-# value of its own there, was seen in the rows. That is not protected: where a column stands on the edge, one row can
-# decide. Go through the kinds, so that they are what you know of the columns, and say what else you know: a
-# range = [0, 120] is better than a private one, and levels that are listed cost nothing.
+# What kind a column is (numbers, whole or not, dates and how they are written, or categories), as nine rows of ten have
+# it, and whether every row has a value of its own there, was seen in the rows. That is not protected: where a column
+# stands on the edge, one row can decide. Go through the kinds, so that they are what you know of the columns, and say
+# what else you know: a range = [0, 120] is better than a private one, and levels that are listed cost nothing.
 """
 
 
@@ -97,9 +97,9 @@ class Draft:
 def draft_schema(rows: Any, *, most_levels: int = DEFAULT_LEVELS, private: bool = False) -> Draft:
     """Look at the rows of a file or a frame and propose a domain; everything learned is marked as peeked.
 
-    ``private``: only what kind each column is of is seen, as nine rows of ten have it, and whether it is one of
-    identifiers. Nothing else is written down: bins, ranges and levels are left to be found privately. Kinds are not
-    protected, and the file says so.
+    ``private``: only what kind each column is of is seen, as nine rows of ten have it, how dates are written, and
+    whether it is one of identifiers. Nothing else is written down: bins, ranges and levels are left to be found
+    privately. Kinds are not protected, and the file says so.
     """
     if most_levels < 2:
         raise InputError(f"a column needs at least 2 levels, got {most_levels}")

@@ -34,6 +34,7 @@ class WindowsTable(MemoryTable):
     """Windows as :func:`windows` made them. It knows how many its persons have, and so can let each window of a person
     with K of them count 1/K; so can blocks, samples and clipped rows of it, in which a person can only have fewer."""
 
+    for_persons_alone = True
     knows_weights = True
 
     def __init__(self, domain: Domain, columns: list[Any], persons: Persons, unit_column: str) -> None:
