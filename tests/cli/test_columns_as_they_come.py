@@ -47,19 +47,22 @@ def test_from_csv_to_synthetic_csv_without_peeking(desk, discreet):
 
 
 def _alike(name, drawn, truth, model, intervals):
-    """Mean and deviation within 3 % but for noise, what is drawn like what is answered, and quantiles within a bin.
+    """Mean and deviation within 3 % and the noise interval, what is drawn like what is answered, and quantiles within a
+    bin.
 
-    Three half-widths of a 90 % interval are five standard deviations, and it leaves out with what noise bins were
-    found: 1.8 % of a deviation (rms), in simulations of these columns, so that two of them and more are allowed.
+    In 20 fits (half of them of Adult) every mean and deviation was. No more is allowed where that is six standard
+    deviations of what was measured. For three of them that happens by chance, as the interval is one of 90 % and leaves
+    out with what noise bins were found: for age's deviation (off by .8 %, rms; 1.0 % in simulations) one point more is
+    allowed, for that of hours (1.2 %; 1.8 %) three and a half, for capital gain 2.6 half-widths (4.3 deviations).
     """
     known = truth[~np.isnan(truth)]
+    more = {"SD(age)": 0.01, "SD(hours)": 0.035}
     for question, value in ((f"E({name})", known.mean()), (f"SD({name})", known.std())):
         found = intervals.ask(question)
-        noise = 3 * float(found.upper - found.lower) / 2 + (0.04 * value if question[0] == "S" else 0)
+        half = float(found.upper - found.lower) / 2
+        noise = (2.6 if name == "capital_gain" else 1) * half + more.get(question, 0) * value
         assert abs(float(found.estimate) - value) < 0.03 * value + noise, (question, value, str(found))
-        assert name == "capital_gain" or float(found.upper - found.lower) < 0.06 * value, (
-            "noise is not all that is left"
-        )
+        assert name == "capital_gain" or half < 0.03 * value, "noise is not all that is left"
     mean, deviation = (float(np.asarray(model.ask(f"{kind}({name})"))) for kind in ("E", "SD"))
     assert abs(np.nanmean(drawn) - mean) < 5 * deviation / np.sqrt(len(drawn)), name
     assert np.nanstd(drawn) == pytest.approx(deviation, rel=0.1 if name == "capital_gain" else 0.03), name

@@ -87,6 +87,26 @@ def test_absent_values_are_imputed(asia):
     assert list(found) == list(truth.domain.names) and found.notna().all().all()
     there = some["lung"].notna()
     assert (found["lung"][there] == some["lung"][there]).all() and (found["smoke"] == some["smoke"]).all()
+    whole = frame.head(60).astype(object)
+    whole.loc[whole.index % 3 == 0, "lung"] = None
+    for rows in (whole.to_numpy(), whole.to_numpy().tolist()):
+        assert model.impute(rows, 0).to_pandas().equals(model.impute(whole, 0).to_pandas())
+    with pytest.raises(DiscreetError, match="one column for each of"):
+        model.impute(whole.to_numpy()[:, :2])
+
+
+@pytest.mark.chance
+def test_arrays_of_numbers_are_imputed():
+    """Fitted on an array, imputed on one: numbers are drawn where they are absent, and near what they depend on."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 10, 4000)
+    rows = np.stack([x, x + rng.normal(0, 1, 4000)], axis=1)
+    model = PrivateGraphicalModel(20.0).fit(rows)
+    some = rows[:300].copy()
+    some[::2, 1] = np.nan
+    found = model.impute(some, 0).to_pandas().to_numpy()
+    np.testing.assert_array_equal(found[1::2], some[1::2])
+    assert not np.isnan(found).any() and np.corrcoef(found[::2].T)[0, 1] > 0.8
 
 
 def test_total_budget_plan_and_second_fits(asia):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def test_a_public_table_lies_beside_the_schema(tmp_path):
         ('[[determines]]\ncolumns = ["zipp"]\ncolumn = "county"\n', "no column 'zipp'; did you mean 'zip'"),
         ('[[determines]]\ncolumns = ["zip"]\ncolumn = "zip"\n', "name each column once"),
         ('[[determines]]\ncolumns = ["zip"]\ncolumn = "county"\nmap = {101 = "west"}\n', "has no level 'west'"),
-        ('[[determines]]\ncolumns = ["zip"]\ncolumn = "county"\ntable = "none.csv"\n', "none.csv cannot be read"),
+        ('[[determines]]\ncolumns = ["zip"]\ncolumn = "county"\ntable = "none.csv"\n', "there is no file none.csv"),
         ('[[determines]]\ncolumns = ["zip"]\ncolumn = "county"\nmapp = {101 = "north"}\n', "unknown key 'mapp'"),
         ('[[determines]]\ncolumns = ["zip", "sex"]\ncolumn = "county"\nmap = {101 = "north"}\n', "from one column"),
         ('[determines]\ncolumns = ["zip"]\n', "in double brackets"),
@@ -195,7 +196,8 @@ def test_records_add_up(labels):
     known = ~np.isnan(interest)
     assert 0.1 < known.mean() < 1
     np.testing.assert_array_equal(np.round(wage + interest, 2)[known], income[known])
-    assert np.all(income >= wage) and "drawn again" in drawn.reason
+    assert np.all(income >= wage) and "in another level of a sum than was drawn" in drawn.reason
+    assert drawn.redrawn == 0 and 0.01 < drawn.changed < 0.5
     assert model.log_prob(drawn.to_pandas()) == pytest.approx(model.log_prob(drawn)), "numbers are in their bins"
     some = model.sample(300, 0, where="income >= 250, known(interest)")
     assert (some["income"] >= 250).all() and np.allclose(some["wage"] + some["interest"], some["income"])
@@ -205,16 +207,65 @@ def test_rows_are_completed_by_the_rules():
     model = enforced(random_network(MONEY, {"income": ["wage"], "interest": ["sex"]}, 1))
     drawn = model.complete({"wage": [150.5] * 200, "interest": [20.25] * 200}, 0)
     assert (drawn["income"] == 170.75).all()
+    kept = model.complete({"income": [170.75] * 200}, 0)
+    wage, interest, income = (kept[n] for n in ("wage", "interest", "income"))
+    known = ~np.isnan(interest)
+    assert np.all(income == 170.75) and known.sum() > 20 and len(np.unique(wage)) > 50, "what is given stays"
+    np.testing.assert_array_equal(np.round(wage + interest, 2)[known], income[known])
+    assert np.all(wage <= income)
+    fixed = model.sample(200, 0, given={"income": 170.75})
+    assert np.all(fixed["income"] == 170.75) and np.all(fixed["wage"] <= 170.75)
+    assert set(model.sample(200, 0, given={"income": "[100, 500)"}).codes[:, 2]) == {1}
     with pytest.raises((EvidenceError, CostError), match=r"probability 0|still break a rule"):
         model.complete({"wage": [150.5], "interest": [20.25], "income": [1100.0]}, 0)
 
 
+def test_columns_stay_as_they_were_measured():
+    """Columns of a sum that were measured one by one: in the model and in its records, the mean of each is within 5 %
+    of the data's, and no record is drawn again. (Conditioning the model and drawing again: 49 % and 19 % off, with 89 %
+    of the records drawn again.)"""
+    rng = np.random.default_rng(0)
+    wage = np.where(rng.random(20_000) < 0.25, 0, rng.lognormal(7.6, 0.7, 20_000)).clip(0, 20_000)
+    interest = np.where(rng.random(20_000) < 0.5, 0, rng.lognormal(5, 1, 20_000)).clip(0, 5000)
+    data = {"wage": wage, "interest": interest, "income": wage + interest}
+    attributes, tables = [], {}
+    for name, x in data.items():
+        edges = np.unique(np.quantile(x[x > 0], np.linspace(0, 1, 17)).round(-1))
+        edges[0], edges[-1] = 0, 26_000
+        attributes.append(Attribute.numeric(name, list(edges), heaps=[0]))
+        tables[name] = np.append(np.histogram(x[x > 0], edges)[0], np.sum(x == 0)) / len(x)
+    domain = Domain(tuple(attributes), dependencies=(Dependency("sum", ("wage", "interest"), "income"),))
+    model = enforced(BayesianNetwork(domain, {}, tables))
+    drawn = model.sample(40_000, 0)
+    for name, x in data.items():
+        assert float(model.ask(f"E({name})").values) == pytest.approx(x.mean(), rel=0.05), name
+        assert drawn[name].mean() == pytest.approx(x.mean(), rel=0.05), name
+        apart = np.abs(drawn.counts(name) / 40_000 - model.marginal(name).probabilities).sum() / 2
+        assert apart < (0.08 if name == "income" else 0.02), "the parts are as in the model, the total nearly so"
+    assert drawn.redrawn == 0 and 0.2 < drawn.changed < 0.8
+    np.testing.assert_array_equal(drawn["wage"] + drawn["interest"], drawn["income"])
+
+
+def test_totals_that_are_parts_and_levels_that_others_hang_on():
+    sums = (Dependency("sum", ("ab", "c"), "abc"), Dependency("sum", ("a", "b"), "ab"))
+    numbers = [Attribute.numeric(n, [0, 1, 2, 4, 8, 16, 32], decimals=1) for n in ("a", "b", "c", "ab", "abc")]
+    bracket = Attribute.categorical("bracket", ["low", "high"])
+    domain = Domain((*numbers[:2], replace(numbers[2], edges=(0, 1, 2)), *numbers[3:], bracket), dependencies=sums)
+    drawn = enforced(random_network(domain, {}, 2)).sample(500, 0)
+    np.testing.assert_allclose(drawn["a"] + drawn["b"], drawn["ab"])
+    np.testing.assert_allclose(drawn["ab"] + drawn["c"], drawn["abc"])
+    hanging = Domain(domain.attributes, dependencies=(sums[1], Dependency("determines", ("ab",), "bracket")))
+    drawn = enforced(random_network(hanging, {"bracket": ["ab"]}, 2)).sample(500, 0)
+    np.testing.assert_allclose(drawn["a"] + drawn["b"], drawn["ab"])
+    assert len(set(zip(drawn.codes[:, 3], drawn.codes[:, 5], strict=True))) == len(set(drawn.codes[:, 3]))
+
+
 def test_the_work_is_bounded():
-    """Parts that hardly ever reach the total: an error that says what to do, and no endless search."""
+    """Parts that are hardly ever within the total's range: an error that says what to do, and no endless search."""
     domain = Domain(
-        (Attribute.numeric("a", [0, 1, 1000]), Attribute.numeric("b", [0, 999.9999, 1000])),
+        (Attribute.numeric("a", [0, 1, 1000]), Attribute.numeric("b", [0, 0.5, 1])),
         dependencies=(Dependency("sum", ("a",), "b"),),
     )
-    model = BayesianNetwork(domain, {}, {"a": [1e-6, 1 - 1e-6], "b": [1e-9, 1 - 1e-9]})
+    model = BayesianNetwork(domain, {}, {"a": [1e-6, 1 - 1e-6], "b": [0.5, 0.5]})
     with pytest.raises(CostError, match="still break a rule of the schema after 200 draws"):
         model.sample(50, 0)

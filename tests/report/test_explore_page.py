@@ -7,10 +7,15 @@ import json
 import threading
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+from discreet import networks
+from discreet.domain import Attribute, Domain
 from discreet.errors import DiscreetError
+from discreet.models import BayesianNetwork
 from discreet.report.explore import Explorer
+from discreet.report.page import example_question
 
 
 @pytest.fixture
@@ -194,3 +199,24 @@ def test_what_is_wrong_is_said_in_view_and_no_old_answer_stays(explorer, browser
     wait.until(lambda b: "maybe" in problem.text)
     assert in_view(problem)
     browser.get_log("browser")  # refusals are in it, as they should be
+
+
+def test_columns_of_numbers_are_asked_about():
+    """The question that stands there is one about numbers; means, quantiles and ranges are answered."""
+    domain = Domain((Attribute.numeric("pay", [0, 10, 100], decimals=2), Attribute.categorical("sex", ["F", "M"])))
+    tables = {"sex": np.array([0.5, 0.5]), "pay": np.array([[0.8, 0.2], [0.4, 0.6]])}
+    model = BayesianNetwork(domain, {"pay": ["sex"]}, tables, {"origin": "release"})
+    assert example_question(model) == "E(pay | sex=F)"
+    assert example_question(networks.load("asia")) == "P(asia | dysp=yes)"
+    for one in served(Explorer(model)):
+        for question in (
+            "E(pay | sex=F)",
+            "SD(pay)",
+            "QUANTILE(pay, 0.9 | sex=M)",
+            "P(pay >= 20 | sex=F)",
+            "E(pay | sex)",
+        ):
+            status, found = call(one, "POST", "/ask", {"question": question}, **{"X-Token": one.token})
+            assert status == 200 and question in str(found), found
+        status, found = call(one, "POST", "/ask", {"question": "P(pay > 500)"}, **{"X-Token": one.token})
+        assert status == 400 and "they go from 0 to 100" in str(found)

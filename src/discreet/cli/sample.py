@@ -100,6 +100,11 @@ def sample(
             f"Remark: {drawn.redrawn:.0%} of the first draws broke a rule of the schema and were drawn again. What "
             "breaks it more often is rarer in these records than in the model's answers: see docs/schema.md, rules."
         )
+    if drawn.changed > 0.01:
+        note(
+            f"Remark: {drawn.changed:.0%} of the records have another total than was drawn: the sum of their parts. "
+            "The total's relation to other columns is that of the parts: see docs/schema.md, rules."
+        )
     if output is None and not as_json:
         text = _csv_text(drawn, safe_csv)
         sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # labels must not drive the terminal

@@ -40,6 +40,14 @@ def _cells(rows: Sequence[Any], wanted: Sequence[str]) -> NDArray[Any]:
     return out
 
 
+def _by_name(rows: Any, wanted: Sequence[str]) -> dict[str, Any]:
+    """The columns of an array, or of rows in a list."""
+    cells = _cells(rows, wanted) if isinstance(rows, list | tuple) else rows
+    if cells.ndim != 2 or cells.shape[1] != len(wanted):
+        raise InputError(f"an array needs one column for each of {wanted[:20]}, in this order")
+    return {name: cells[:, i] for i, name in enumerate(wanted)}
+
+
 def _has_target(estimator: Any) -> bool:
     """Prediction exists for estimators that know what to predict."""
     if estimator.target is None:
@@ -185,8 +193,13 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
         return self.model_.sample(n_samples, random_state)
 
     def impute(self, X: Any, random_state: RandomState = None) -> Records:
-        """Public rows with every absent value, and every column that X does not have, drawn given the others."""
+        """Public rows with every absent value, and every column that X does not have, drawn given the others.
+
+        A frame comes out by ``.to_pandas()`` or ``.to_polars()``. An array has the columns of the fit, in their order.
+        """
         check_is_fitted(self, "model_")
+        if isinstance(X, list | tuple | np.ndarray):
+            X = _by_name(X, list(self.domain_.names))
         return self.model_.complete(X, random_state, known=True)
 
     @available_if(_has_target)  # type: ignore[untyped-decorator]
@@ -238,12 +251,8 @@ class PrivateGraphicalModel(DensityMixin, PrivateEstimator):  # type: ignore[mis
     def _columns(self, X: Any, names: list[str]) -> dict[str, Any]:
         column = None if self.unit is None else self.unit.column
         wanted = [*names, *([column] if column is not None and column not in names else [])]
-        if isinstance(X, list | tuple):
-            X = _cells(X, wanted)
-        if isinstance(X, np.ndarray) and X.dtype.names is None:
-            if X.ndim != 2 or X.shape[1] != len(wanted):
-                raise InputError(f"an array needs one column for each of {wanted[:20]}, in this order")
-            return {name: X[:, i] for i, name in enumerate(wanted)}
+        if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype.names is None):
+            return _by_name(X, wanted)
         found = columns_of(X, wanted)
         return {name: found[name] for name in wanted}
 

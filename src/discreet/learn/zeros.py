@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..conditions import known
 from ..dependencies import Dependency
 from ..domain import Clique, Domain
+from ..errors import CostError
 from ..factor import CliqueVector, Factor, spread
 from ..graph import DEFAULT_MEMORY_LIMIT
 from ..impossible import Rule
@@ -22,6 +23,12 @@ from ..models.base import Model
 from ..models.bayesian import BayesianNetwork
 from ..models.convert import to_markov
 from ..models.markov import MarkovRandomField
+
+_MOST_CELLS = 1 << 20
+_ROUNDS = 100
+_NEAR = 1e-6
+_LEAST = 1e-12
+"""Of proportional fitting: cells of the table, rounds, the distance at which it stops, and what is taken for zero."""
 
 
 def impossible_cells(domain: Domain, columns: Clique, rules: tuple[Rule, ...] | None = None) -> NDArray[np.bool_]:
@@ -125,7 +132,52 @@ def _conditioned(model: Model, masks: list[_Mask]) -> MarkovRandomField:
         table = potentials.get(home, np.zeros(tuple(domain[n].size for n in home)))
         potentials[home] = np.where(mask.on(home), -np.inf, table)
     factors = CliqueVector.of(domain, (Factor(domain.project(c), table) for c, table in potentials.items()))
-    return MarkovRandomField(domain, factors, model.card)
+    return _with_columns_of(model, MarkovRandomField(domain, factors, model.card))
+
+
+def _with_columns_of(model: Model, field: MarkovRandomField) -> MarkovRandomField:
+    """The field with the columns of sums distributed as in the model.
+
+    A part and its total are often in no family together. That their zeros hold says then nothing of how frequent the
+    levels of each are, which was measured: of all distributions that keep to the zeros and have these columns, the one
+    nearest to the field is found by proportional fitting. Its factors belong to single columns, so that it is done on
+    the table of the columns of a sum; where that is too large, or costs too much, the field stays as it is.
+    """
+    domain = model.domain
+    for dependency in domain.dependencies:
+        columns = domain.clique(dependency.columns)
+        shape = tuple(domain[name].size for name in columns)
+        if dependency.kind != "sum" or np.prod(shape, dtype=float) > _MOST_CELLS:
+            continue
+        try:
+            table = np.asarray(field.marginal(columns).probabilities)
+            wanted = [np.asarray(model.marginal((name,)).probabilities) for name in columns]
+        except CostError:
+            continue
+        potentials = dict(field.potentials.items())
+        for name, factor in zip(columns, _fitted(table, wanted), strict=True):
+            home = next(c for c in potentials if name in c)
+            added = spread(np.log(factor), (name,), home)
+            potentials[home] = Factor(potentials[home].domain, potentials[home].values + added)
+        field = MarkovRandomField(domain, CliqueVector(domain, potentials), model.card)
+    return field
+
+
+def _fitted(table: NDArray[np.float64], wanted: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """A factor for each axis of a table that give it the sums that are wanted, as far as its zeros allow."""
+    factors = [np.ones(n) for n in table.shape]
+    table = table.copy()
+    for _ in range(_ROUNDS):
+        furthest = 0.0
+        for axis, goal in enumerate(wanted):
+            sums = table.sum(axis=tuple(i for i in range(table.ndim) if i != axis))
+            furthest = max(furthest, float(np.abs(sums - goal).sum()))
+            step = np.where((sums > _LEAST) & (goal > _LEAST), goal / np.maximum(sums, _LEAST), 1.0)
+            factors[axis] *= step
+            table *= step.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
+        if furthest < _NEAR:
+            break
+    return factors
 
 
 def _within_families(model: BayesianNetwork, masks: list[_Mask]) -> tuple[BayesianNetwork, list[_Mask]]:

@@ -25,7 +25,7 @@ from .distribution import Distribution
 from .encoding import code_type
 from .evidence import Evidence, evidence_of
 from .records import COMPLETED, RandomState, Records, generator, origin_of
-from .rules import lawful
+from .rules import Said, has_sums, lawful
 from .values import has_numbers
 
 _CELLS = 1 << 24
@@ -59,7 +59,7 @@ def complete(
 
     def drawn(rows: Mapping[str, _Column]) -> Records:
         records = Records(domain, _drawn(model, rows, wanted, rng, limit), method="exact", reason=how, origin=origin)
-        if labels:
+        if labels and not has_sums(domain):
             return records
         records = records.with_numbers(rng, model.density, wanted.conditions)
         numbers = dict(records.numbers)
@@ -71,7 +71,10 @@ def complete(
     def again(broken: NDArray[np.intp]) -> Records:
         return drawn({name: column.at(broken) for name, column in columns.items()})
 
-    return lawful(drawn(columns), again, wanted.conditions)
+    levels = {name: column.codes >= 0 for name, column in columns.items()}
+    numbers = {name: ~np.isnan(column.numbers) for name, column in columns.items() if column.numbers is not None}
+    records = lawful(drawn(columns), again, Said(levels, numbers, wanted.conditions))
+    return replace(records, numbers={}) if labels else records
 
 
 def _said(model: Distribution, where: str | None) -> dict[str, Condition]:

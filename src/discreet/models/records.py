@@ -65,7 +65,7 @@ class Records:
     ``reason`` say how the rows were drawn, ``origin`` what the card of their model says: ``"release"``, ``"public"``,
     ``"research"``, ``"exact"`` or nothing; or that rows were given, and completed. It
     goes into the metadata of Arrow tables and Parquet files. ``redrawn`` is the part that was drawn again, as it broke
-    a rule of the schema.
+    a rule of the schema, ``changed`` the part with another level of a sum than was drawn, as numbers must add up.
     """
 
     domain: Domain
@@ -75,6 +75,7 @@ class Records:
     reason: str = ""
     origin: str = ""
     redrawn: float = 0.0
+    changed: float = 0.0
 
     def __post_init__(self) -> None:
         codes = check_codes(np.asarray(self.codes), self.domain).astype(code_type(self.domain), copy=False)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import level_text
+from ..conditions import Condition
+from ..domain import Domain, level_text
 from ..errors import CostError, InputError, counted
 from ..inference.gibbs import gibbs_sample
 from ..language import conditions
@@ -18,7 +19,7 @@ from .evidence import Evidence, evidence_of
 from .options import check_draws
 from .queries import calibrate, check_method
 from .records import RandomState, Records, generator, origin_of
-from .rules import lawful
+from .rules import Said, has_sums, lawful
 
 METHODS = ("auto", "exact", "rounded", "gibbs")
 MOST_VALUES = 10**10
@@ -51,11 +52,16 @@ def sample(
     def drawn(rows: int) -> Records:
         codes, used, reason = _draw(model, rows, rng, evidence, method, limit, options)
         records = Records(model.domain, codes, method=used, reason=reason, origin=origin_of(model.card))
-        if labels:
+        if labels and not has_sums(model.domain):
             return records
         return _at_given_numbers(records.with_numbers(rng, model.density, evidence.conditions), given)
 
-    return lawful(drawn(int(n)), lambda broken: drawn(len(broken)), evidence.conditions)
+    first = drawn(int(n))
+    everywhere = np.ones(len(first), dtype=bool)
+    numbers = dict.fromkeys(_given_numbers(model.domain, given), everywhere)
+    said = Said(dict.fromkeys(evidence.codes, everywhere), numbers, evidence.conditions)
+    records = lawful(first, lambda broken: drawn(len(broken)), said)
+    return replace(records, numbers={}) if labels else records
 
 
 def _wanted(model: Distribution, given: Given | None, where: str | None) -> Given | None:
@@ -69,13 +75,20 @@ def _wanted(model: Distribution, given: Given | None, where: str | None) -> Give
     return {**(given or {}), **said}
 
 
+def _given_numbers(domain: Domain, given: Given | None) -> dict[str, float]:
+    """Columns that were given a number, and not a bin."""
+    out = {}
+    for name, value in (given or {}).items():
+        attribute, said = domain[name], level_text(value) if not isinstance(value, Condition) else ""
+        if attribute.is_numeric and not isinstance(value, Condition) and said not in attribute.codes:
+            out[name] = float(said)
+    return out
+
+
 def _at_given_numbers(records: Records, given: Given | None) -> Records:
-    """A column that was given a number, and not a bin, has that number in every record."""
-    numbers = dict(records.numbers)
-    for name in numbers.keys() & (given or {}).keys():
-        attribute, said = records.domain[name], level_text((given or {})[name])
-        if attribute.is_numeric and said not in attribute.codes:
-            numbers[name] = np.full(len(records), float(said))
+    """A column that was given a number has it in every record."""
+    said = _given_numbers(records.domain, given)
+    numbers = {name: np.full(len(records), said[name]) if name in said else x for name, x in records.numbers.items()}
     return replace(records, numbers=numbers)
 
 

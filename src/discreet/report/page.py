@@ -239,9 +239,14 @@ def _method(card: Mapping[str, Any]) -> str:
 
 
 def example_question(model: Model) -> str:
-    """A question that this model can answer, in the query language."""
-    first, *rest = model.domain.names
+    """A question that this model can answer, in the query language: about numbers where it has some."""
+    numbers = [a.name for a in model.domain.attributes if a.is_numeric]
+    names = sorted(model.domain.names, key=lambda name: name in numbers)  # a level to be given is no bin, if it may be
+    about = numbers[0] if numbers else names[0]
+    asked = f"{'E' if numbers else 'P'}({quoted(about)}"
+    rest = [name for name in names if name != about]
     if not rest:
-        return f"P({quoted(first)})"
-    label = model.domain[rest[-1]].labels[0]
-    return f"P({quoted(first)} | {quoted(rest[-1])}={quoted(label, is_level=True)})"
+        return f"{asked})"
+    given = rest[0] if numbers else rest[-1]
+    label = model.domain[given].labels[0]
+    return f"{asked} | {quoted(given)}={quoted(label, is_level=True)})"
