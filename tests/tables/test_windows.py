@@ -162,3 +162,14 @@ def test_the_states_are_public_knowledge() -> None:
         Windows(["hall"], "who", "when", 2)  # type: ignore[arg-type]
     with pytest.raises((InputError, SchemaError)):
         windows(ROWS, PLACES, person="who", time="when", length=2, null="nowhere")
+
+
+def test_times_are_spelled_as_the_format_says() -> None:
+    rows = {"who": [1, 1], "when": ["01.04.2023", "02.01.2021"], "place": ["desk", "hall"]}
+    assert made(rows, length=2, format="%d.%m.%Y") == [("hall", "desk")]
+    assert made(rows, length=2) == [("desk", "hall")]  # words, in the order of their letters
+    week = {"length": 2, "segment": "week", "null": "away"}
+    assert made(rows, **week) == []  # words are nowhere on the clock
+    assert len(made(rows, format="%d.%m.%Y", **week)) == 2
+    with pytest.raises(SchemaError, match="cannot be read back"):
+        made(rows, length=2, format="dd.mm.yyyy")
