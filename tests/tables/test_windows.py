@@ -176,3 +176,14 @@ def test_a_row_cannot_be_the_unit_of_windows() -> None:
     with pytest.raises(InputError, match="a row cannot be the unit"):
         Curator(tables[0], budget=PureDP(1))
     Curator(tables[0], PrivacyUnit("who", max_rows=1), PureDP(1))
+
+
+def test_times_are_spelled_as_the_format_says() -> None:
+    rows = {"who": [1, 1], "when": ["01.04.2023", "02.01.2021"], "place": ["desk", "hall"]}
+    assert made(rows, length=2, format="%d.%m.%Y") == [("hall", "desk")]
+    assert made(rows, length=2) == [("desk", "hall")]  # words, in the order of their letters
+    week = {"length": 2, "segment": "week", "null": "away"}
+    assert made(rows, **week) == []  # words are nowhere on the clock
+    assert len(made(rows, format="%d.%m.%Y", **week)) == 2
+    with pytest.raises(SchemaError, match="cannot be read back"):
+        made(rows, length=2, format="dd.mm.yyyy")

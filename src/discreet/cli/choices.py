@@ -69,7 +69,15 @@ class Choices(options.Text, options.Wanted):
             sequence=self.sequence_column,
             segment=segment,
             null=self.null_state,
+            format=self._time_format(columns),
         )
+
+    def _time_format(self, columns: Domain) -> str:
+        """How times are spelled: as told, or as the schema has it."""
+        if self.time_format is not None:
+            return self.time_format
+        known = columns[self.time_column].dates if self.time_column in columns.names else None
+        return "" if known is None else known.format
 
     def _columns(self) -> Domain:
         from ..schema import load_schema
@@ -107,7 +115,7 @@ class Choices(options.Text, options.Wanted):
 # -- the run file ------------------------------------------------------------------------------------------------------
 
 _TEXT = ("data", "schema", "relation", "unit_column", "engine", "delimiter", "ledger", "output", "purpose", "weight")
-_TIMES = ("time_column", "window", "segment", "null_state", "state_column", "sequence_column")
+_TIMES = ("time_column", "window", "segment", "null_state", "state_column", "sequence_column", "time_format")
 _LEARN = ("family", "method", "graph", "cliques", "workload", "target", "options", "public_size", "approximate_size")
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(_TEXT, ((str,), "text in quotes")),

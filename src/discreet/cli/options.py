@@ -208,6 +208,15 @@ class Times:
             help="With --time-column: a column that cuts a person's rows into sequences.",
         ),
     ] = None
+    time_format: Annotated[
+        str | None,
+        typer.Option(
+            "--time-format",
+            metavar="'%d.%m.%Y'",
+            help="With --time-column: how times are spelled that are neither numbers nor ISO dates; default: as the "
+            "schema has it. Other text would be put in the order of its letters.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

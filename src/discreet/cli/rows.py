@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FileFormatError
+from .console import note
 from .options import Text
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ def check_rows(
         if not data.exists() and "*" not in str(data):
             raise FileFormatError(f"there is no file {data}")
         windows.check(data, text.delimiter, row_is_line=bool(text.row_is_line))
+        if not windows.format and is_delimited(data):
+            note(
+                f"The times in {windows.time!r} are read as numbers or ISO dates; other text would be put in the order "
+                "of its letters. Dates of another spelling need --time-format."
+            )
         return
     if is_delimited(data) and engine != "spark":
         # The first line is public: a wrong file is found before there is any talk of a plan.

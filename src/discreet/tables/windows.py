@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import check_whole
+from ..dates import Dates
 from ..domain import Attribute, Clique, Domain
 from ..encoding import as_list, code_type, columns_of, encode_column
 from ..errors import InputError
@@ -73,6 +74,7 @@ class Windows:
     sequence: str | None = None
     segment: float | str | None = None
     null: str | None = None
+    format: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.states, Attribute):
@@ -85,6 +87,8 @@ class Windows:
                 f"the states of a chain are public knowledge, and those of {self.states.name!r} are still to be "
                 "found; list them"
             )
+        if self.format:
+            Dates("weekday", format=self.format)  # refuses one that cannot be read back
         check_whole(2, length=self.length)
         if self.length > MOST_TIMES:
             raise InputError(f"a window has at most {MOST_TIMES:,} times, got {self.length:,}; take shorter windows")
@@ -121,7 +125,7 @@ class Windows:
         codes = encode_column(columns[own], replace(self.states, name=own)).astype(np.int64)
         kept, persons = persons_of(columns[self.person])
         codes, owner = codes[kept], persons.of_row
-        keys = _keys(columns[self.time], kept)
+        keys = _keys(columns[self.time], kept, self.format)
         part = np.zeros(len(codes), dtype=np.int64)
         if self.sequence:
             part = _ranks(_keys(columns[self.sequence], kept))
@@ -210,6 +214,7 @@ def windows(
     sequence: str | None = None,
     segment: float | str | None = None,
     null: str | None = None,
+    format: str = "",
 ) -> WindowsTable:
     """A table of windows, with ``person`` as its unit column and the columns t1, t2, … for their times.
 
@@ -233,16 +238,19 @@ def windows(
         unit for numbers). Each segment has ``length`` slots; a slot has the last state seen in it, or ``null``.
     null:
         The state that means nobody was seen. Windows that hold nothing else are left out.
+    format:
+        How times are spelled in text, as for ``strptime``; ISO by default. Text that spells no time is a word: words
+        come last, in the order of their letters, and are nowhere on the clock.
     """
-    return Windows(states, person, time, length, state, sequence, segment, null).table(rows)
+    return Windows(states, person, time, length, state, sequence, segment, null, format).table(rows)
 
 
 # -- when: total, and of one value at a time ---------------------------------------------------------------------------
 
 
-def _keys(values: Any, kept: NDArray[np.int64]) -> list[tuple[int, Any]]:
+def _keys(values: Any, kept: NDArray[np.int64], form: str = "") -> list[tuple[int, Any]]:
     items = as_list(values)
-    return [_sort_key(items[i]) for i in kept]
+    return [_sort_key(items[i], form) for i in kept]
 
 
 def _ranks(keys: list[tuple[int, Any]]) -> NDArray[np.int64]:
@@ -263,7 +271,7 @@ def _seconds(key: tuple[int, Any]) -> float:
     return value[0] / 1e6 if kind == 2 else math.nan
 
 
-def _sort_key(value: Any) -> tuple[int, Any]:
+def _sort_key(value: Any, form: str = "") -> tuple[int, Any]:
     """Nulls, then numbers (also spelled out) and durations, then dates, then words. Each kind is totally ordered.
 
     Whole numbers are compared as 64-bit floats, because that is what a frame makes of all of them as soon as one is
@@ -276,7 +284,7 @@ def _sort_key(value: Any) -> tuple[int, Any]:
         if isinstance(value, np.datetime64 | date):
             return (2, _moment(value))
         if isinstance(value, str):
-            return _text_key(value)
+            return (2, _moment(datetime.strptime(value.strip(), form))) if form else _text_key(value)
         return (0, 0.0) if value is None else _number_key(value)
     except Exception:  # reading and spelling a value runs code of its own, which may raise anything
         return (3, _spelled(value))
