@@ -54,7 +54,7 @@ def test_what_is_too_large_is_fitted_one_by_one(monkeypatch: pytest.MonkeyPatch)
     domain, _, measured = _measured(AdaptiveField(), "asia", 5000, ApproxDP(1, "1e-6"))
     model = AdaptiveField().estimate(measured, domain)
     sets = _draws(domain, measured, model, 3)
-    monkeypatch.setattr(refits, "MOST_CELLS", 1)
+    monkeypatch.setattr(refits, "MOST_INTERACTIONS", 1)
     for one, alone in zip(AdaptiveField().estimates(sets, domain), sets, strict=True):
         assert one == AdaptiveField().estimate(alone, domain).with_card(None)
 
