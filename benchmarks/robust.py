@@ -33,7 +33,7 @@ from discreet.models import generators
 from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
-from discreet.release.uncertainty import noise_intervals
+from discreet.release import Release
 from discreet.tables.base import Table
 
 Row = dict[str, Any]
@@ -51,7 +51,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
             return kept.get(key, lambda: checked_rows(rows()))
 
         thin: list[Row] = []
-        for columns in (30, 60) if quick else (30, 100, 400):
+        for columns in (30,) if quick else (30, 100, 400):
             for epsilon in (0.1, 1.0, 10.0):
                 runs = 1 if quick else 3
                 thin += part(f"thin {columns} {epsilon:g}", lambda p=columns, e=epsilon, r=runs: [_thin(p, e, r, seed)])
@@ -277,29 +277,32 @@ def _covered(name: str, domain: Domain, tables: list[Table], given: Mapping[str,
     """Of pair cells of the records, by default learners whose self-check passes."""
     pairs = list(combinations(domain.names, 2))[:15]
     for family, method in DEFAULTS.items():
-        hits, passed = [], 0
+        hits, passed = {False: [], True: []}, 0
         try:
-            learner = resolve(domain, family=family, method=method, certify=0, **given[family]).learner()
+            spec = resolve(domain, family=family, method=method, certify=0, **given[family])
         except DiscreetError:  # a family of two levels only
             continue
         for i, table in enumerate(tables):
-            measured = learner.measure(Curator(table, budget=PureDP(1)))
-            model = learner.checked(learner.estimate(measured, domain), measured)
-            if "caution" in (model.card or {}):
+            release = Release.of(spec.learn(Curator(table, budget=PureDP(1))))
+            if "caution" in release.card:
                 continue
             passed += 1
-            truth = ExactCurator(table).measure(Marginals(domain, pairs))
-            found = noise_intervals(
-                lambda m, l=learner: l.estimate(m, domain), measured, model, draws=40, random_state=i,
-                expected=learner.expected(measured),
-            )  # fmt: skip
-            hits += [found.marginal(m.clique).covers(m.values / m.values.sum()).ravel() for m in truth]
+            found = release.intervals(draws=40, random_state=i)
+            for m in ExactCurator(table).measure(Marginals(domain, pairs)):
+                interval = found.marginal(m.clique)
+                warned = "covers noise alone" in interval.note
+                hits[warned].append(interval.covers(m.values / m.values.sum()).ravel())
         setting, runs = f"{name}, eps=1, against the records", len(tables)
-        if not hits:
+        if not passed:
             yield row("coverage of pair cells by nominal 90 % intervals", setting, None, method=f"{family} {method}",  # type: ignore[arg-type]
                       runs=0, note="the self-check failed in every run, and answers say so", **PURE)  # fmt: skip
             continue
-        covered = float(np.concatenate(hits).mean())
-        yield row("distance of coverage of pair cells from the nominal 90 %", setting, abs(covered - 0.9),
-                  target=0.05 if passed > 3 else None, method=f"{family} {method}", runs=passed, coverage=covered,
-                  note=f"self-check passed in {passed} of {runs} runs", **PURE)  # fmt: skip
+        for warned, entries in hits.items():
+            if not entries:
+                continue
+            covered = float(np.concatenate(entries).mean())
+            where = "which say that ± covers noise alone" if warned else "of which ± is to cover the records"
+            yield row("distance of coverage of pair cells from the nominal 90 %", f"{setting}, answers {where}",
+                      abs(covered - 0.9), target=0.05 if passed > 3 and not warned else None,
+                      method=f"{family} {method}", runs=passed, coverage=covered,
+                      note=f"self-check passed in {passed} of {runs} runs", **PURE)  # fmt: skip

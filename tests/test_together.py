@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from discreet import networks
+from discreet import Domain, networks
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
@@ -95,4 +95,43 @@ def test_a_condition_scales_it_and_every_way_to_ask_says_it() -> None:
     assert "not measured together" in found.map([a, b]).note
     given = resolve(release.model.domain, graph=networks.load("asia"))
     with Curator(encode(networks.load("asia").sample(500, 0).to_frame(), release.model.domain), budget=PureDP(1)) as c:
-        assert Release.of(given.learn(c)).intervals(draws=3).together is None
+        intervals = Release.of(given.learn(c)).intervals(draws=3)
+    apart = intervals.marginal(("asia", "xray"))
+    assert "rests on the form that the model was given; ± covers noise alone" in apart.note
+    assert not intervals.marginal(("asia", "tub")).note and not intervals.marginal("xray").note
+
+
+def _latent(seed: int, records: int = 10_000):
+    """Binary columns with three classes behind them: every pair is correlated, many of them weakly."""
+    rng = np.random.default_rng(seed)
+    behind = rng.choice(3, records, p=rng.dirichlet(np.full(3, 2.0)))
+    yes = 1 / (1 + np.exp(-(rng.normal(-1.5, 1, 8) + rng.normal(0, 1.5, (3, 8))[behind])))
+    domain = Domain.of({f"c{i}": [0, 1] for i in range(8)})
+    codes = (rng.random((records, 8)) < yes).astype(int)
+    return domain, encode({name: codes[:, i] for i, name in enumerate(domain)}, domain)
+
+
+@pytest.mark.chance
+def test_what_a_field_of_spins_left_out_is_made_room_for() -> None:
+    """The moment was measured: the true one is as far from the model as was seen, or as its noise hides."""
+    hits: dict[bool, list[np.ndarray]] = {True: [], False: []}
+    for seed in (600, 602, 603, 605):
+        domain, table = _latent(seed)
+        with Curator(table, budget=PureDP(1)) as curator:
+            release = Release.of(resolve(domain, family="spin", method="moments", certify=0).learn(curator))
+        found = release.intervals(draws=8)
+        edges = {frozenset(c) for c in release.model.cliques}
+        for exact in ExactCurator(table).measure(Marginals(domain, list(itertools.combinations(domain.names, 2)))):
+            asked = found.marginal(exact.clique)
+            left_out = frozenset(exact.clique) not in edges
+            assert left_out == ("none stood out of the noise, for which ± makes room" in asked.note)
+            if left_out:
+                plain = found.of(lambda m, c=exact.clique: m.marginal(c).probabilities)
+                truth = exact.values / exact.values.sum()
+                hits[True].append(asked.covers(truth).ravel())
+                hits[False].append(plain.covers(truth).ravel())
+    covered = {room: float(np.concatenate(found).mean()) for room, found in hits.items()}
+    assert covered[True] > 0.75 and covered[True] > covered[False]
+    at_most = found.together.left_out
+    pair = next(p for p in itertools.combinations(domain.names, 2) if frozenset(p) not in edges)
+    assert at_most.room(pair, 0.99) > at_most.room(pair, 0.9) == at_most.room(pair[::-1], 0.9)

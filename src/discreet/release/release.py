@@ -165,11 +165,10 @@ class Release:
 
     @cached_property
     def together(self) -> Together | None:
-        """What was measured together, where the graph was found."""
-        if not self.graph_was_found or self.measurements is None:
+        """What was measured together: answers about other columns rest on the graph, or on the model's form."""
+        if self.measurements is None:
             return None
-        measured = {frozenset(m.told_of) for m in self.measurements if m.told_of}
-        return Together(tuple(measured), self.certificate) if measured else None
+        return Together.of(self.model, self.measurements, self.certificate, self.graph_was_found)
 
     def interval_seconds(self, draws: int = DRAWS) -> float:
         """About how long :meth:`intervals` takes; where that does not follow from the size of the model, one refit is

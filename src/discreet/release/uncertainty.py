@@ -8,8 +8,8 @@ square of the distances times Student's quantile: it counts the bias of an estim
 spread, and needs fewer draws than quantiles do.
 
 *Target of an interval*: the answer of the same estimator on the exact tables, bias included. The intervals are about
-privacy noise; they do not speak of the sampling of the records, nor of a graph that is wrong, unless that graph was
-found: then answers about columns that were not measured together are widened by what the certificate says
+privacy noise; they do not speak of the sampling of the records, nor of a graph that is wrong. Answers of a
+release about columns that were not measured together say so, and are widened by what a certificate says
 (:mod:`.together`). Where a condition has
 fewer records than noise hides, the answer may rest on what is typical of other rows, and the interval says so in its
 ``note``: such intervals are too narrow (docs/directed.md has the figures).
@@ -246,7 +246,7 @@ class NoiseIntervals:
     def _clipped(self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None) -> Interval:
         """An interval for probabilities, wide enough for a graph that was found."""
         found = self._noted(found, names, given)
-        beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())})[0]
+        beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[0]
         if beyond and given:
             beyond /= max(float(self.model.probability(given)), beyond)
         return replace(
@@ -259,7 +259,7 @@ class NoiseIntervals:
     def _of_noise(self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None) -> Interval:
         """An interval for numbers: how far a graph that was found can move these is not known."""
         found = self._noted(found, names, given)
-        beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())})[0]
+        beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[0]
         return replace(found, note=f"{found.note}, for which ± makes no room") if beyond else found
 
     def _noted(self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None) -> Interval:
@@ -270,7 +270,7 @@ class NoiseIntervals:
         caution = str((self.model.card or {}).get("caution", ""))
         if caution:
             return caution
-        said = [] if self.together is None else [self.together.beyond_noise({*names, *(given or ())})[1]]
+        said = [] if self.together is None else [self.together.beyond_noise({*names, *(given or ())}, self.level)[1]]
         return "; ".join(text for text in (self._rare(given), *said) if text)
 
     def _rare(self, given: Mapping[str, object] | None) -> str:
@@ -326,8 +326,8 @@ def noise_intervals(
     check_belongs(refit, measurements, model)
     centre = refit(_with_counts(measurements, tables, None))
     refits = [refit(_with_counts(measurements, tables, rng)) for _ in track(range(draws), draws, "noise intervals")]
-    if expected is not None:
-        return NoiseIntervals(model, centre, tuple(refits), level)
+    if expected is not None:  # the model itself stands in for the truth, so that what smoothing hides is counted
+        return NoiseIntervals(model, centre, tuple(refits), level, model)
     exact = _exact_fit(refit, measurements, tables)
     return NoiseIntervals(model, centre, tuple(refits), level, exact, *_records_and_deviation(measurements))
 
