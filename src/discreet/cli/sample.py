@@ -102,8 +102,8 @@ def sample(
         )
     if drawn.changed > 0.01:
         note(
-            f"Remark: {drawn.changed:.0%} of the records have another total than was drawn: the sum of their parts. "
-            "The total's relation to other columns is that of the parts: see docs/schema.md, rules."
+            f"Remark: {drawn.changed:.0%} of the records have another level in a sum than was drawn, to add up. "
+            "A total's relation to other columns is that of its parts: see docs/schema.md, rules."
         )
     if output is None and not as_json:
         text = _csv_text(drawn, safe_csv)
