@@ -68,7 +68,7 @@ def test_what_is_no_measurement_of_spins_is_refused(chain):
     with pytest.raises(InputError, match="not sums of the spins"):
         learner.estimate(Measurements([measured[0], wrong, measured[2]]))
     with pytest.raises(InputError, match=r"use SpinField\(order=3\)"):
-        learner.estimate(SpinField(3).measure(Curator(sampled(chain, 50, 1), None, ZCDP(1))))
+        learner.estimate(SpinField(3, strategy="all").measure(Curator(sampled(chain, 50, 1), None, ZCDP(1))))
 
 
 def test_public_size_is_no_noise(chain):
