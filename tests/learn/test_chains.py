@@ -272,8 +272,11 @@ def test_planted_mistakes_are_caught() -> None:
 def test_wrong_use_is_explained_before_anything_is_spent() -> None:
     short, mixed = Domain.of({"a": 2}), Domain.of({"a": 2, "b": 3})
     wrong: list[tuple[str, Any]] = [
-        ("more than 1 columns", lambda: NoiseAwareChain().plan(short, PrivacyUnit(), PureDP(1))),
-        ("more than 2 columns", lambda: NoiseAwareChain(order=2).plan(mixed, PrivacyUnit(), PureDP(1))),
+        (
+            "at least 2 columns",
+            lambda: NoiseAwareChain().plan(short, PrivacyUnit(), PureDP(1)),
+        ),
+        ("at least 3 columns", lambda: NoiseAwareChain(order=2).plan(mixed, PrivacyUnit(), PureDP(1))),
         ("different levels", lambda: NoiseAwareChain().plan(mixed, PrivacyUnit(), PureDP(1))),
         ("bound must be", lambda: NoiseAwareChain(bound="steps")),  # type: ignore[arg-type]
         ("order", lambda: NoiseAwareChain(order=0)),

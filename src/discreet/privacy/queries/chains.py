@@ -110,7 +110,7 @@ def check_chain(domain: Domain, order: int, *, tied: bool) -> None:
     """Columns that a chain can be made of: more than ``order``, and of the same states where times are tied."""
     if len(domain) <= order:
         raise InputError(
-            f"a chain of order {order} needs more than {order} columns, which are the times; there "
+            f"a chain of order {order} needs at least {order + 1} columns, which are the times; there "
             f"{'is' if len(domain) == 1 else 'are'} {len(domain)}. Rows of people and times become such columns by "
             "windows (discreet.tables.windows, or --time-column on the line)"
         )
