@@ -215,6 +215,7 @@ def test_a_schema_file_says_all_of_it_and_reads_it_back():
         ('levels = ["a"]\nmissing_values = [["NA"]]', "missing_values are words"),
         ('levels = ["a"]\nstrip = "yes"', "strip must be true or false"),
         ('levels = ["a"]\nfound = ["all"]', "found may name"),
+        ('bin = "private"\nrange = [0, 120]', "unknown key 'bin'; did you mean 'bins'"),
     ],
 )
 def test_what_cannot_be_is_said_with_its_line(entry, words):

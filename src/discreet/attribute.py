@@ -422,16 +422,17 @@ class Attribute:
     @classmethod
     def from_dict(cls, name: str, entry: Mapping[str, Any]) -> Attribute:
         """Read the schema-file form; unknown keys are an error, so that a misspelt one is not silently ignored."""
+        for key in entry:  # before what belongs together is looked at: a misspelt key is missing there, too
+            if key in ("weight", "weights"):
+                raise SchemaError(f"column {name!r}: {WEIGHTS_REFUSED}")
+            if key not in _KINDS and key not in KEYS:
+                hint = did_you_mean(key, (*_KINDS, *KEYS))
+                raise SchemaError(f"column {name!r}: unknown key {key!r}{hint}")
         try:
             sought, entry = sought_in(entry)
         except SchemaError as error:
             raise SchemaError(f"column {name!r}: {error}") from None
         for key in entry:
-            if key in ("weight", "weights"):
-                raise SchemaError(f"column {name!r}: {WEIGHTS_REFUSED}")
-            if key not in _KINDS:
-                hint = did_you_mean(key, (*_KINDS, *KEYS))
-                raise SchemaError(f"column {name!r}: unknown key {key!r}{hint}")
             kind = _KINDS[key]
             accepted = (int, float) if kind is float else kind
             if not isinstance(entry[key], accepted) or (kind in (int, float) and isinstance(entry[key], bool)):
