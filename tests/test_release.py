@@ -299,3 +299,9 @@ def test_words_of_the_first_version(old, new):
     assert Spec.from_dict(dict(zip(("family", "method", "options"), old, strict=True))) == new
     with pytest.raises(InputError, match="no option 'steps'"):
         Spec("ising", "moments", {"steps": 5})
+
+
+def test_a_model_that_is_not_there_is_said_as_on_the_command_line(tmp_path):
+    for name in ("no.zip", "no.bif", "no.uai"):
+        with pytest.raises(FileFormatError, match=f"^there is no file .*{name}$"):
+            open_model(tmp_path / name)

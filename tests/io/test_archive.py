@@ -271,7 +271,7 @@ def test_files_that_are_something_else(tmp_path):
     assert "empty" in refused(b"")
     assert "not a zip" in refused(b"hello, world" * 100)
     assert "not a regular file" in refused(tmp_path)
-    assert "No such file" in refused(tmp_path / "absent.zip")
+    assert "there is no file" in refused(tmp_path / "absent.zip")
     other = io.BytesIO()
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("word/document.xml", "<x/>")

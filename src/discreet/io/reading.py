@@ -38,6 +38,8 @@ def open_checked(source: PathLike | bytes, limits: Limits, field: str) -> Iterat
             yield stream, size
     except FileFormatError as error:
         raise type(error)(f"cannot read {shown(source)}: {error}") from error.__cause__
+    except FileNotFoundError as error:
+        raise FileFormatError(f"there is no file {shown(source)}") from error
     except OSError as error:
         raise FileFormatError(f"cannot read {shown(source)}: {error.strerror or error}") from error
     except (MemoryError, RecursionError, ValueError, OverflowError) as error:
