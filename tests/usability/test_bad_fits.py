@@ -86,6 +86,12 @@ CATALOGUE = {
         fitting("--option", "most_cell=1"), WRONG_USE, ["'most_cell'", "did you mean 'most_cells'"],
     ),
     "option without a value": (fitting("--option", "max_parents"), WRONG_USE, ["'max_parents'", "name=value"]),
+    "word for a whole number": (
+        fitting("--max-rows", "lots"), WRONG_USE, ["--max-rows must be a whole number, got 'lots'", "fit --help"],
+    ),
+    "misspelt file before anything else": (
+        fitting(data="vists.csv", schema="no.toml"), FILE, ["there is no file vists.csv"],
+    ),
     "option twice": (
         fitting("--option", "max_parents=1", "--option", "max_parents=2"), WRONG_USE, ["max_parents", "twice"],
     ),
@@ -150,7 +156,7 @@ CATALOGUE = {
     # -- sizes, units, engines
     "size of nobody": (fitting("--public-size", "0"), WRONG_USE, ["public_size", "got 0"]),
     "negative guess": (fitting("--approximate-size", "-5"), WRONG_USE, ["approximate_size", "-5"]),
-    "size in words": (fitting("--public-size", "many"), WRONG_USE, ["--public-size", "integer"]),
+    "size in words": (fitting("--public-size", "many"), WRONG_USE, ["--public-size", "must be a whole number"]),
     "unit without rows": (fitting("--unit-column", "patient"), WRONG_USE, ["patient", "--max-rows"]),
     "unit column not in the file": (
         fitting("--unit-column", "patiant", "--max-rows", "2"), WRONG_USE, ["'patiant'", "'patient'"],
@@ -287,7 +293,7 @@ CATALOGUE = {
     "asked and given": (["map", "asia", "smoke", "--given", "smoke=yes"], WRONG_USE, ["'smoke'", "both"]),
     # -- samples
     "no records": (["sample", "asia", "-n", "0"], WRONG_USE, ["-n", "0"]),
-    "records in words": (["sample", "asia", "-n", "many"], WRONG_USE, ["--records", "integer"]),
+    "records in words": (["sample", "asia", "-n", "many"], WRONG_USE, ["--records", "must be a whole number"]),
     "records of another kind": (["sample", "asia", "-o", "x.xlsx"], WRONG_USE, ["x.xlsx", ".csv or .parquet"]),
     "records over the data": (["sample", "asia", "-o", "data.csv"], FILE, ["data.csv", "--force"]),
     "negative sampling seed": (["sample", "asia", "--seed", "-3"], WRONG_USE, ["--seed", "-3"]),

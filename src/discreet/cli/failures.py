@@ -112,6 +112,8 @@ def in_words(error: BaseException) -> tuple[str, Exit]:
     if isinstance(error, UsageError):
         context = getattr(error, "ctx", None)
         where = f"; see `{context.command_path} --help`" if context is not None else ""
+        if (said := _no_number(error)) is not None:
+            return said + where, Exit.WRONG_USE
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         return message.rstrip(".") + where, Exit.WRONG_USE
     for kind, code in _CODES:
@@ -125,6 +127,16 @@ def in_words(error: BaseException) -> tuple[str, Exit]:
     if isinstance(error, MemoryError):
         return "the memory of this machine does not suffice", Exit.TOO_LARGE
     return _defect(error), Exit.DEFECT
+
+
+def _no_number(error: BaseException) -> str | None:
+    """In our words, what was typed where a number belongs; typer quotes the library that reads it."""
+    option, cause = getattr(error, "param", None), error.__cause__
+    if option is None or cause is None or not hasattr(cause, "errors"):
+        return None
+    found = cause.errors()[0]
+    kind = {"int_parsing": "a whole number", "float_parsing": "a number"}.get(found["type"])
+    return f"{max(option.opts, key=len)} must be {kind}, got {str(found['input'])[:60]!r}" if kind else None
 
 
 def _defect(error: BaseException) -> str:

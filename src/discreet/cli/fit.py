@@ -112,6 +112,8 @@ def fit(
     """
     line = line_of(wanted, **vars(text), ledger=ledger, output=output, purpose=purpose, weight=weight)
     choices = merged(run, line)
+    if choices.data is not None:
+        rows.check_there(choices.data)  # a misspelt name first: whether it is there is no secret
     prepared = prepare(choices)
     if choices.data is None:
         raise WrongUse("name the file with the private rows, as in `discreet fit patients.csv --schema schema.toml …`")

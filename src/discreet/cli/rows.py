@@ -37,13 +37,18 @@ def open_one(data: Path, text: Text) -> SourceFile:
     return open_file(data, row_is_line=bool(text.row_is_line))
 
 
+def check_there(data: Path) -> None:
+    """Whether there is such a file, or a pattern of names that may be some; nothing of it is read."""
+    if not data.exists() and "*" not in str(data):
+        raise FileFormatError(f"there is no file {data}")
+
+
 def check_rows(
     data: Path, text: Text, domain: Domain, unit_column: str | None, engine: str, windows: Windows | None = None
 ) -> None:
     """What can be found wrong with the data before anything is planned or spent."""
     if windows is not None:
-        if not data.exists() and "*" not in str(data):
-            raise FileFormatError(f"there is no file {data}")
+        check_there(data)
         windows.check(data, text.delimiter, row_is_line=bool(text.row_is_line))
         if not windows.format and is_delimited(data):
             note(
@@ -57,9 +62,9 @@ def check_rows(
         file.require(domain.names, "column of the schema")
         if unit_column is not None:
             file.require([unit_column], "unit column", credible=True)
-    elif not data.exists() and "*" not in str(data):
-        raise FileFormatError(f"there is no file {data}")
-    elif engine in ("auto", "duckdb"):
+        return
+    check_there(data)
+    if engine in ("auto", "duckdb"):
         open_rows(data, text, domain, unit_column, "duckdb")  # reads nothing yet but the names of the columns
 
 
