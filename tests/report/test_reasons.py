@@ -10,7 +10,7 @@ from discreet.measurement import Measurements
 from discreet.privacy.budget import part_of
 from discreet.report.card import card_yaml
 from discreet.report.page import report_html
-from discreet.report.reasons import Reason, reasons, shown
+from discreet.report.reasons import Reason, in_columns, reasons, shown
 
 BUDGETS = [PureDP(1), ApproxDP(1, "1e-6")]
 
@@ -78,3 +78,12 @@ def test_files_that_hold_anything(release):
     with Curator(rows, PrivacyUnit(), PureDP(1)) as curator:
         given = Release.of(resolve(asia.domain, graph=asia).learn(curator))
     assert reasons(given.card, given.measurements) == []  # nothing was chosen
+
+
+def test_a_column_that_is_empty_in_every_row_is_left_out():
+    """Under pure DP no distance is released."""
+    without, known = Reason("pairs", "a × b", None, 3, 0.5, 1), Reason("pairs", "a × c", 0, 3, 0.5, 1)
+    headings, rows = in_columns([without])
+    assert headings == ["table", "measured in", "its noise", "of the budget"] and len(rows[0]) == 4
+    headings, rows = in_columns([without, known])
+    assert headings[2] == "model was off by" and [row[2] for row in rows] == ["", "0"]

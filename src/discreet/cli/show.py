@@ -188,12 +188,13 @@ def _doubtful(release: Release) -> list[str]:
 
 def _say_why(release: Release) -> None:
     """Which tables were worth their noise, and what they cost."""
-    from ..report.reasons import HEADINGS, reasons, shown
+    from ..report.reasons import in_columns, reasons, shown
 
     few, rest = shown(reasons(release.model.card or {}, release.measurements), _MOST_REASONS)
     if few:
         say("Why these tables were measured (in records; all in --json):")
-        say_table(HEADINGS, [reason.cells() for reason in few], right=HEADINGS[2:])
+        headings, rows = in_columns(few)
+        say_table(headings, rows, right=headings[2:])
         say(rest)
 
 

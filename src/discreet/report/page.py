@@ -27,7 +27,7 @@ from .card import card_yaml
 from .drawing import drawn_edges, graph_svg
 from .levels import bars, shown
 from .pages import resource, template, write_report
-from .reasons import HEADINGS, reasons
+from .reasons import in_columns, reasons
 from .reasons import shown as shown_reasons
 from .spending import merged, portions
 
@@ -201,7 +201,8 @@ def _reasons(card: Mapping[str, Any], measurements: Measurements | None) -> dict
     if not every:
         return None
     few, rest = shown_reasons(every, MOST_REASONS)
-    return {"headings": HEADINGS, "rows": [reason.cells() for reason in few], "rest": rest}
+    headings, rows = in_columns(few)
+    return {"headings": headings, "rows": rows, "rest": rest}
 
 
 def _pair(model: Model, pair: Sequence[str], intervals: NoiseIntervals | None) -> dict[str, Any]:

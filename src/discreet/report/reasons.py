@@ -11,7 +11,7 @@ from ..learn.error_curve import mean_absolute
 from ..measurement import Measurements
 from .spending import paid_tables
 
-HEADINGS = ("table", "measured in", "model was off by", "its noise", "of the budget")
+_HEADINGS = ("table", "measured in", "model was off by", "its noise", "of the budget")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Reason:
     deviation: float
 
     def cells(self) -> list[str]:
-        """In words, under :data:`HEADINGS`."""
+        """In words, under :data:`_HEADINGS`."""
         off = "" if self.distance is None else f"{max(self.distance, 0):,}"
         return [self.table, self.step, off, f"{self.noise:,.3g}", f"{100 * self.part:.2g} %"]
 
@@ -63,6 +63,13 @@ def shown(every: Iterable[Reason], most: int) -> tuple[list[Reason], str]:
     )
     rest = " and ".join(part for part in parts if part)
     return few, f"Besides: {rest}." if rest else ""
+
+
+def in_columns(few: Iterable[Reason]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows, without a column that is empty in every row: under pure DP no distance is released."""
+    rows = [reason.cells() for reason in few]
+    kept = [i for i in range(len(_HEADINGS)) if any(row[i] for row in rows)]
+    return [_HEADINGS[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
 def as_data(every: Iterable[Reason]) -> list[dict[str, Any]]:
