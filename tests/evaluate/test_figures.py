@@ -204,6 +204,9 @@ def test_what_cannot_be_compared_is_refused():
         evaluate(ROWS, {})
     with pytest.raises(InputError, match="other columns or levels"):
         evaluate(ROWS, {"x": networks.load("asia")})
+    found = Domain([Attribute("a", edges=(0, 1, 2), found=frozenset({"edges"}))])
+    with pytest.raises(InputError, match="one at a time"):
+        evaluate(ROWS, {"x": encode({"a": [0.5]}, found)})
     with pytest.raises(InputError, match="holds no rows"):
         evaluate(ROWS, {"x": encode({n: [] for n in DOMAIN}, DOMAIN)})
     with pytest.raises(InputError):

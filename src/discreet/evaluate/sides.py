@@ -118,6 +118,11 @@ def _in_parts(model: Model, asked: Asked) -> tuple[tuple[Array, ...], str]:
 def side(name: str, what: Model | Table, asked: Asked, domain: Domain, *, with_records: bool = True) -> Side:
     """A release, a model or synthetic rows under the domain of the rows."""
     if what.domain.fingerprint != domain.fingerprint:
+        if what.domain.found or domain.found:
+            raise InputError(
+                f"{name} has other bins or levels than the rows are counted by; a release that has found its own is "
+                "evaluated by itself, one at a time, with the schema that left them open, or with none"
+            )
         raise InputError(
             f"{name} has other columns or levels than the schema of the rows, so that they cannot be compared; give "
             "the schema that it was learned with"
