@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet import Ledger, Release
+from discreet import Ledger, PureDP, Release
 from discreet.cli import run
 from discreet.cli.desk import Column, Desk
 from discreet.cli.guide import Guide
@@ -84,8 +84,11 @@ def test_from_a_file_to_a_release(guide: Guide, tmp_path: Path, capsys: pytest.C
     }
     money = {"epsilon": "1", "total": "3", "approximate_size": "2000"}
     assert send(guide, "/budget", **money, then="budget")[1].startswith("/budget")
-    assert "What ε buys" in send(guide, "/budget")[1]
+    assert "What ε buys" in (page := send(guide, "/budget")[1])
+    assert not (tmp_path / "ledger.db").exists(), "a question makes nothing that is for good"
+    assert 'name="total" value="3"' in page
     status, plan = send(guide, "/plan")
+    assert "it is made now, for good, with ε = 3" in plan
     assert status == 200 and "number of records" in plan and "ledger.db" in plan
     assert press(guide)[1].startswith("/release")
     finished(guide)
@@ -194,6 +197,22 @@ def test_a_refused_budget_spends_nothing_and_is_told(guide: Guide, tmp_path: Pat
     assert not (tmp_path / "model.zip").exists()
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         assert ledger.spent is None
+
+
+def test_a_total_can_be_taken_back_until_something_is_spent(guide: Guide, tmp_path: Path) -> None:
+    guide.desk.say_data(tmp_path / "rows.csv")
+    send(guide, "/columns", **COLUMNS)
+    for total in ("30", "", "3"):
+        send(guide, "/budget", epsilon="1", total=total)
+        assert ("ledger" in guide.desk.said()) == bool(total) and not (tmp_path / "ledger.db").exists()
+    guide._total = None  # as after a new start of the page, which no ledger may get lost by
+    send(guide, "/budget", epsilon="1", relation="add-remove")
+    assert "say under Budget what all releases may spend together" in press(guide)[1] and guide.running is None
+    send(guide, "/budget", epsilon="1", total="3")
+    press(guide)
+    finished(guide)
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        assert ledger.total == PureDP(3) and ledger.spent is not None
 
 
 def test_comments_and_what_the_page_cannot_show_are_kept(tmp_path: Path) -> None:

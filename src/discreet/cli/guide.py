@@ -74,6 +74,7 @@ class Guide:
         self.desk = desk
         self.page = local.LocalPage("start", port, LARGEST_FORM)
         self.running: Running | None = None
+        self._total: tuple[str, str | None] | None = None  # ε and δ of a ledger that is made when the first fit begins
         self._jobs: Queue[Callable[[], None]] = Queue()
         self._one_at_a_time = threading.Lock()
         routes = self.page.routes
@@ -186,6 +187,8 @@ class Guide:
 
     def _budget(self, typed: Mapping[str, str]) -> dict[str, Any]:
         said = {**{key: str(self.desk.said().get(key, "")) for key in _BUDGET}, **typed}
+        if self._total is not None:
+            said = {"total": self._total[0], "total_delta": self._total[1] or "", **said}
         ledger = self.desk.said().get("ledger")
         facts: dict[str, Any] = {"said": said, "names": self.desk.header(), "ledger": None, "buys": None}
         if ledger is not None and Path(ledger).exists():
@@ -211,26 +214,38 @@ class Guide:
             raise WrongUse(f"say how many rows of one “{said['unit_column']}” may count")
         options.budget_from(said["epsilon"], said["delta"], None)
         before = self.desk.said()
-        if (total := typed.get("total", "").strip()) and "ledger" not in before:
-            self._ledger(total, typed.get("total_delta", "").strip() or None, needs_delta=said["delta"] is not None)
+        total = _total_of(typed, needs_delta=said["delta"] is not None)
+        if total is not None and "ledger" not in before:
             said["ledger"] = "ledger.db"
+        elif total is None and self._total is not None and not self._ledger.exists():
+            said["ledger"] = None  # it was asked for, and is not any more
         self.desk.say(said)
         try:
             self.desk.prepared()
         except Exception:
-            self.desk.say({key: _said(before, key) for key in _BUDGET})  # what was there still works
-            raise
+            self.desk.say({key: _said(before, key) for key in (*_BUDGET, "ledger") if key in said})
+            raise  # what was there still works
+        self._total = total
         return "plan" if typed.get("then") == "plan" else "budget"
 
-    def _ledger(self, total: str, delta: str | None, *, needs_delta: bool) -> None:
+    @property
+    def _ledger(self) -> Path:
+        """The ledger that the run file names, there or not yet."""
+        return Path(self.desk.said().get("ledger", self.desk.folder / "ledger.db"))
+
+    def _make_ledger(self, prepared: Prepared) -> None:
+        """Its total is for good, so it is made when something is spent and not before."""
         from ..privacy.ledger import Ledger
 
-        if needs_delta and delta is None:
-            raise WrongUse("say the δ of all releases together, too: as many times δ as there may be releases")
-        place = self.desk.folder / "ledger.db"
-        if not place.exists():
-            with Ledger.create(place, options.budget_from(total, delta, None)):
-                pass
+        place = prepared.choices.ledger
+        if place is None or place.exists():
+            return
+        if self._total is None:
+            raise WrongUse(
+                f"the ledger {place} is not there yet: say under Budget what all releases may spend together"
+            )
+        with Ledger.create(place, options.budget_from(*self._total, None)):
+            pass
 
     # -- 4: the plan ---------------------------------------------------------------------------------------------------
 
@@ -242,6 +257,8 @@ class Guide:
         procedure = prepared.procedure
         weak = words.weak_protection(procedure.budget)
         peeked = bool(prepared.domain.peeked)
+        ledger = prepared.choices.ledger
+        is_new = ledger is not None and not ledger.exists()
         return {
             "what": str(prepared.spec),
             "budget": str(procedure.budget),
@@ -250,7 +267,8 @@ class Guide:
             "forecast": cost_forecast(prepared.spec, prepared.domain.forecast, procedure).lines(),
             "weak": weak or "",
             "peeked": peeked,
-            "ledger": str(prepared.choices.ledger or ""),
+            "ledger": str(ledger or ""),
+            "total": str(options.budget_from(*self._total, None)) if self._total and is_new else "",
             "data": str(self.desk.data()),
             "digest": self._digest(prepared),
         }
@@ -268,6 +286,7 @@ class Guide:
         prepared = self.desk.prepared()
         if typed.get("digest") != self._digest(prepared):
             raise WrongUse("the plan is another one than was shown when you pressed the button; this is how it is now")
+        self._make_ledger(prepared)
         output = self.desk.free("model.zip")
         self.running = running = Running()
         self._jobs.put(lambda: self._fit(prepared, output, running))
@@ -402,6 +421,17 @@ def _whole(text: str, what: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise WrongUse(f"{what.replace('_', ' ')} is a whole number of at least 1, got {text!r}")
     return int(text)
+
+
+def _total_of(typed: Mapping[str, str], *, needs_delta: bool) -> tuple[str, str | None] | None:
+    """What all releases together may spend, if that was said, and is a budget."""
+    total, delta = typed.get("total", "").strip(), typed.get("total_delta", "").strip() or None
+    if not total:
+        return None
+    if needs_delta and delta is None:
+        raise WrongUse("say the δ of all releases together, too: as many times δ as there may be releases")
+    options.budget_from(total, delta, None)
+    return total, delta
 
 
 def _said(before: Mapping[str, Any], key: str) -> Any:
