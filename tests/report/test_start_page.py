@@ -128,6 +128,11 @@ def test_strangers_are_refused(guide: Guide) -> None:
         ("/budget", {"epsilon": ""}, "how much may be spent"),
         ("/budget", {"epsilon": "-1"}, "-1"),
         ("/budget", {"epsilon": "1", "unit_column": "city"}, "how many rows of one"),
+        (
+            "/budget",
+            {"epsilon": "1", "unit_column": "city", "max_rows": "0"},
+            "“At most so many rows of one person” is a whole number of at least 1",
+        ),
         ("/budget", {"epsilon": "1", "graph": "smoke -> smokes"}, "smokes"),
         ("/budget", {"epsilon": "1", "delta": "1e-6", "total": "3"}, "of all releases together, too"),
         ("/release", {"records": "5"}, "no release yet"),
@@ -197,6 +202,15 @@ def test_a_refused_budget_spends_nothing_and_is_told(guide: Guide, tmp_path: Pat
     assert not (tmp_path / "model.zip").exists()
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         assert ledger.spent is None
+
+
+def test_the_page_speaks_of_its_fields_and_not_of_options(guide: Guide) -> None:
+    guide.desk.say_data(guide.desk.folder / "rows.csv")
+    send(guide, "/columns", **{**COLUMNS, "levels-levels-2": ""})  # levels are found, which needs a δ
+    page = send(guide, "/budget", epsilon="1")[1]
+    assert "say with δ 1e-6" in page and "--delta" not in page
+    page = send(guide, "/plan")[1]
+    assert "give the total as ε 1" in page and "--epsilon" not in page
 
 
 def test_a_total_can_be_taken_back_until_something_is_spent(guide: Guide, tmp_path: Path) -> None:

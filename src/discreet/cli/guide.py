@@ -1,6 +1,7 @@
 """The page of `discreet start`: what it shows, what it writes down, and the fit that it may start.
 
-Whatever is said there stands in a schema and a run file in the folder (``desk.py``), and the command line takes both.
+Whatever is said there stands in a schema and a run file in the folder (``desk.py``), and the command line takes both. Only the
+total of a ledger that is yet to be made is kept here, until something is spent.
 The server answers in threads of its own; what reads rows and spends runs in the thread of the command, as it does in
 `discreet fit`, so that Ctrl-C rescues what was bought.
 """
@@ -24,9 +25,10 @@ from ..report import local
 from ..report.pages import resource, template
 from . import options, views
 from .console import note
-from .desk import Column, Desk
+from .desk import Desk
 from .failures import Interrupted, WrongUse, in_words
 from .fit import order_of, work_of
+from .forms import WHOLE, as_said, on_the_page, total_of, typed_column, whole
 from .prepared import Prepared
 from .spending import open_ledger, spend
 
@@ -37,7 +39,6 @@ STEPS = {"file": "1 Rows", "columns": "2 Columns", "budget": "3 Budget", "plan":
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 MOST_RECORDS = 1_000_000
 _BUDGET = ("epsilon", "delta", "unit_column", "max_rows", "relation", "approximate_size", "graph", "target")
-_WHOLE = ("max_rows", "approximate_size")
 LARGEST_FORM = 1 << 22  # a schema of some thousand columns
 
 
@@ -114,7 +115,7 @@ class Guide:
             facts = {"file": self._file, "columns": self._columns, "budget": self._budget, "plan": self._plan,
                      "release": self._release}[step](typed or {})  # fmt: skip
         except (DiscreetError, OSError) as error:
-            problem = problem or in_words(error)[0]
+            problem = problem or on_the_page(error)
         nonce = secrets.token_urlsafe(12)
         html = template("start.html.j2", __package__).render(
             step=step, steps=STEPS, problem=problem, nonce=nonce, token=self.page.token, facts=facts,
@@ -130,7 +131,7 @@ class Guide:
             with self._one_at_a_time:
                 after = take(typed)
         except Exception as error:
-            return self.show("columns" if step == "look" else step, in_words(error)[0], typed)
+            return self.show("columns" if step == "look" else step, on_the_page(error), typed)
         return self._go(after)
 
     def _go(self, step: str) -> Any:
@@ -164,11 +165,11 @@ class Guide:
     def _columns(self, typed: Mapping[str, str]) -> dict[str, Any]:
         columns = self.desk.columns()
         if typed:
-            columns = [_typed(i, column, typed) for i, column in enumerate(columns)]
+            columns = [typed_column(i, column, typed) for i, column in enumerate(columns)]
         return {"columns": columns, "schema": str(self.desk.schema), "is_new": not self.desk.schema.exists()}
 
     def say_columns(self, typed: Mapping[str, str]) -> str:
-        self.desk.say_columns(_typed(i, column, typed) for i, column in enumerate(self.desk.columns()))
+        self.desk.say_columns(typed_column(i, column, typed) for i, column in enumerate(self.desk.columns()))
         return "budget"
 
     def look(self, typed: Mapping[str, str]) -> str:
@@ -205,16 +206,16 @@ class Guide:
         if not typed.get("epsilon", "").strip():
             raise WrongUse("say how much may be spent on this release: ε, such as 1")
         said: dict[str, Any] = {key: typed.get(key, "").strip() or None for key in _BUDGET}
-        for key in _WHOLE:
+        for key, name in WHOLE.items():
             if said[key] is not None:
-                said[key] = _whole(said[key], key)
+                said[key] = whole(said[key], name)
         if said["unit_column"] is None:
             said["max_rows"] = None
         elif said["max_rows"] is None:
             raise WrongUse(f"say how many rows of one “{said['unit_column']}” may count")
         options.budget_from(said["epsilon"], said["delta"], None)
         before = self.desk.said()
-        total = _total_of(typed, needs_delta=said["delta"] is not None)
+        total = total_of(typed, needs_delta=said["delta"] is not None)
         if total is not None and "ledger" not in before:
             said["ledger"] = "ledger.db"
         elif total is None and self._total is not None and not self._ledger.exists():
@@ -223,7 +224,7 @@ class Guide:
         try:
             self.desk.prepared()
         except Exception:
-            self.desk.say({key: _said(before, key) for key in (*_BUDGET, "ledger") if key in said})
+            self.desk.say({key: as_said(before, key) for key in (*_BUDGET, "ledger") if key in said})
             raise  # what was there still works
         self._total = total
         return "plan" if typed.get("then") == "plan" else "budget"
@@ -313,8 +314,8 @@ class Guide:
             running.files += _beside(output)
             note(f"Released: {output}.")
         except (Exception, KeyboardInterrupt) as error:
-            running.problem = in_words(error)[0]
-            note(f"discreet: {running.problem}")
+            running.problem = on_the_page(error)
+            note(f"discreet: {in_words(error)[0]}")
             if isinstance(error, KeyboardInterrupt | Interrupted):
                 raise KeyboardInterrupt from None
         finally:
@@ -343,7 +344,7 @@ class Guide:
         running = self.running
         if running is None or not running.files:
             raise WrongUse("there is no release yet to draw records from")
-        n = _whole(typed.get("records", "").strip() or "1000", "the number of records")
+        n = whole(typed.get("records", "").strip() or "1000", "the number of records")
         if n > MOST_RECORDS:
             raise WrongUse(f"at most {MOST_RECORDS:,} records are drawn here; `discreet sample` draws more")
         place = self.desk.free("synthetic.csv")
@@ -401,39 +402,6 @@ def _buys(prepared: Prepared) -> dict[str, Any] | None:
             sizes=(size,) if size else SIZES[:3],
         )  # fmt: skip
     except DiscreetError as error:
-        return {"problem": str(error)}
+        return {"problem": on_the_page(error)}
     rows = [(row, abs(amount - own) < 1e-12) for row, amount in zip(found.rows(), found.amounts, strict=True)]
     return {"headings": found.headings, "rows": rows, "what": found.what}
-
-
-def _typed(number: int, column: Column, typed: Mapping[str, str]) -> Column:
-    """A column as the form has it; as it is where the form says nothing."""
-    kind = typed.get(f"kind-{number}", column.kind)
-    if kind in ("kept", "out"):
-        return column if kind == column.kind else Column(column.name, kind, {})
-    names = {"levels": ("levels", "missing", "other"), "dates": ("from", "to", "by", "missing")}
-    wanted = names.get(kind, ("edges", "low", "high", "bins", "integer", "missing"))
-    fields = {name: typed.get(f"{kind}-{name}-{number}", "").replace("\r\n", "\n").strip() for name in wanted}
-    return Column(column.name, kind, fields)
-
-
-def _whole(text: str, what: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise WrongUse(f"{what.replace('_', ' ')} is a whole number of at least 1, got {text!r}")
-    return int(text)
-
-
-def _total_of(typed: Mapping[str, str], *, needs_delta: bool) -> tuple[str, str | None] | None:
-    """What all releases together may spend, if that was said, and is a budget."""
-    total, delta = typed.get("total", "").strip(), typed.get("total_delta", "").strip() or None
-    if not total:
-        return None
-    if needs_delta and delta is None:
-        raise WrongUse("say the δ of all releases together, too: as many times δ as there may be releases")
-    options.budget_from(total, delta, None)
-    return total, delta
-
-
-def _said(before: Mapping[str, Any], key: str) -> Any:
-    found = before.get(key)
-    return found if found is None or isinstance(found, int) else str(found)
