@@ -1,7 +1,7 @@
 """The page of `discreet start`: what it shows, what it writes down, and the fit that it may start.
 
-Whatever is said there stands in a schema and a run file in the folder (``desk.py``), and the command line takes both. Only the
-total of a ledger that is yet to be made is kept here, until something is spent.
+Whatever is said there stands in a schema and a run file in the folder (``desk.py``), and the command line takes both.
+Only the total of a ledger that is yet to be made is kept here, until something is spent.
 The server answers in threads of its own; what reads rows and spends runs in the thread of the command, as it does in
 `discreet fit`, so that Ctrl-C rescues what was bought.
 """
