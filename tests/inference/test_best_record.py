@@ -84,7 +84,7 @@ def test_annealed_search_is_near_the_best(case):
 def test_refusals():
     rng = np.random.default_rng(0)
     with pytest.raises(CostError, match="too many"):
-        Enumeration().solve(parities(13, 1), np.zeros(13), np.zeros((1, 26)), rng)
+        Enumeration().solve(parities(17, 1), np.zeros(17), np.zeros((1, 34)), rng)
     with pytest.raises(InputError, match="seconds=0"):
         IntegerProgram(0)
     with pytest.raises(InputError, match="two levels"):
