@@ -50,7 +50,7 @@ OPTIONS = {
     "bound": "of chains, how much one person counts: rows, some of the windows drawn; scale, each of K windows 1/K",
     "classes": "how many hidden classes the records fall into; 1 for none",
     "together": "of hidden: of so many columns every table is measured, so that classes can be told apart",
-    "missing": "of hidden: level, a missing value is a level like any other; random, it is any of the others, at random",
+    "missing": "of hidden: level, a missing value is a level like others; random, it is any of them, at random",
     "rounds": "of descent, how many noisy gradients are paid for",
     "clip": "of descent: the norm to which the gradient of one record is cut",
     "learning_rate": "of descent: how far a step goes",
