@@ -77,7 +77,7 @@ def building(people: int, seed: int) -> Codes:
 
 
 def hours_of(days: Codes) -> WindowsTable:
-    """What ``windows`` makes of them: tests compare the two. (17 million rows as Python values would take an hour.)"""
+    """What ``windows`` makes of them, built directly (17 million rows as Python values would take an hour)."""
     codes = days.reshape(-1, SLOTS)
     owner = np.repeat(np.arange(len(days)), HOURS)
     seen = (codes != 0).any(axis=1)
