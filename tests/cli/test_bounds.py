@@ -79,7 +79,7 @@ def test_other_families_and_budgets(capsys):
         (["--p", "9", "--edge-weight", "0.3", "--epsilon", "1", "--width", "0.1"], ["width", "at least 0.3", "0.1"]),
         (["--p", "9", "--edge-weight", "0.3", "--epsilon", "1", "--alpha", "0"], ["--alpha must", "positive"]),
         (["--p", "9", "--edge-weight", "0.3", "--epsilon", "1", "--n", "0"], ["--n must", "at least 1"]),
-        (["--p", "2.5", "--edge-weight", "0.3", "--epsilon", "1"], ["--p", "integer"]),
+        (["--p", "2.5", "--edge-weight", "0.3", "--epsilon", "1"], ["--p", "whole number"]),
         (["--p", "9", "--edge-weigth", "0.3", "--epsilon", "1"], ["--edge-weigth", "--edge-weight"]),
         (["--p", "9", "--p", "8", "--edge-weight", "0.3", "--epsilon", "1"], ["--p is given 2 times"]),
         (["--p", "3", "--t", "4", "--edge-weight", "0.3", "--epsilon", "1"], ["--t 4", "--p 3"]),
