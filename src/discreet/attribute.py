@@ -19,6 +19,7 @@ import numpy as np
 
 from .dates import Dates
 from .errors import WEIGHTS_REFUSED, InputError, SchemaError, did_you_mean
+from .groups import Groups
 from .sought import KEYS, Sought, sought_in
 from .spelling import first_twice, level_text, number_or_nan, number_text, plain, tidy
 
@@ -93,6 +94,9 @@ class Attribute:
     sought:
         What is to be found privately before anything is learned. Until then numbers are counted on a fine public grid,
         and levels that are not listed count as ``other``.
+    groups:
+        Which levels of another column each of its levels stands for (:mod:`discreet.groups`). No row holds such a
+        column: it is counted by the other one.
     """
 
     name: str
@@ -113,6 +117,7 @@ class Attribute:
     sought: Sought | None = None
     step: float | None = None
     spread: tuple[tuple[float, float], ...] = ()
+    groups: Groups | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -149,6 +154,8 @@ class Attribute:
                 + (f" (or {NEAREST!r})" if near else "")
                 + did_you_mean(self.outside, self.labels)
             )
+        if self.groups is not None and self.groups.number != self.size:
+            raise SchemaError(f"column {self.name!r} has {self.size} levels and {self.groups.number} groups for them")
         for key, known in (("peeked", PEEKABLE), ("found", FINDABLE)):
             if unknown := getattr(self, key) - set(known):
                 raise SchemaError(f"column {self.name!r}: {key} may name {', '.join(known)}; got {sorted(unknown)}")
@@ -417,6 +424,8 @@ class Attribute:
         for key in ("peeked", "found"):
             if getattr(self, key):
                 out[key] = sorted(getattr(self, key))
+        if self.groups is not None:
+            out["groups"] = self.groups.to_dict()
         return out
 
     @classmethod
@@ -448,7 +457,17 @@ class Attribute:
                 fields["dates"] = Dates.from_dict(entry["dates"])
             except SchemaError as error:
                 raise SchemaError(f"column {name!r}: {error}") from None
+        if "groups" in entry:
+            fields["groups"] = _groups(name, entry["groups"])
         return cls(name, **fields, sought=sought)
+
+
+def _groups(name: str, entry: Mapping[str, Any]) -> Groups:
+    if {*entry} != {"name", "of", "codes"} or not isinstance(entry["of"], Mapping):
+        raise SchemaError(f"column {name!r}: groups say whose levels they are, and the group of each")
+    if not isinstance(entry["codes"], list):
+        raise SchemaError(f"column {name!r}: the groups are a list of numbers")
+    return Groups(Attribute.from_dict(entry["name"], entry["of"]), tuple(entry["codes"]))
 
 
 def _decimals(step: float) -> int:
@@ -473,6 +492,7 @@ _KINDS: dict[str, type] = {
     "ignore_case": bool,
     "found": list,
     "spread": list,
+    "groups": dict,
 }
 _KIND_WORDS = {
     list: "a list",

@@ -23,6 +23,7 @@ from ..arguments import require_domain, require_groups
 from ..domain import Attribute, Clique, Domain
 from ..encoding import Codes
 from ..errors import InputError
+from ..groups import Groups, columns_of
 from ..tables.base import IntArray
 from .unit import PrivacyUnit, Relation, Sensitivity
 
@@ -67,12 +68,28 @@ class Query(ABC):
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """The columns that it uses, as they are in the domain that it was made for."""
+        """The columns of the rows that it uses, as they are in the domain that it was made for."""
         if "domain" not in self.__dict__:
             raise InputError(f"{type(self).__name__} does not say its domain; call super().__init__(domain) when made")
-        if self.cliques is not None:
-            return tuple(self.domain[n] for n in dict.fromkeys(n for c in self.cliques for n in c))
-        return tuple(self.domain[n] for n in self.columns or self.domain.names)
+        if self.cliques is None:
+            used = [self.domain[n] for n in self.columns or self.domain.names]
+            if any(a.groups is not None for a in used):
+                raise InputError(f"{type(self).__name__} visits rows, and these hold no groups of levels")
+            return tuple(used)
+        groups = self.groups
+        for clique in self.cliques if groups else ():
+            own = columns_of(clique, groups)
+            if len(set(own)) < len(own):
+                raise InputError(f"the table of {clique} has a column and groups of its levels; one of them is enough")
+        used = [self.domain[n] for n in dict.fromkeys(n for c in self.cliques for n in c)]
+        return tuple(dict.fromkeys(a if a.groups is None else a.groups.of for a in used))
+
+    @property
+    def groups(self) -> Mapping[str, Groups]:
+        """Of columns whose levels are groups of levels of others (:mod:`discreet.groups`), which are counted in their
+        place. A record has one level of these, so it is in one group: what it moves is as for any other column."""
+        used = {n for c in self.cliques or () for n in c}
+        return {n: own for n in self.domain.names if n in used and (own := self.domain[n].groups) is not None}
 
     @property
     @abstractmethod

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import combinations
 from statistics import NormalDist
@@ -21,15 +22,21 @@ from ...privacy.requests import Asking, Measure
 from ..consistency import estimated_total, pooled
 from ..procedure import Asks, Found, Step, Whole
 from .allocation import portions
+from .grouping import grouped_for, may_group, seen_in
 from .growth import Prices, batch, believed, mu_squared, spanning_tree
 from .purpose import Purpose
-from .rounds import COLUMNS_ALONE, MOST_CANDIDATES, Rounds, because
+from .rounds import COLUMNS_ALONE, MOST_CANDIDATES, Rounds, because, candidate_pairs
 from .tree import Tree
 
 SHARES = (6, 4, 10, 4, 54, 3, 19)
 """Percent of the budget for each of the seven steps. Set at ε = 1 on other tables and networks than those of the
 benchmark: with 2 % the distances of hundreds of pairs would be off by a tenth of 10,000 records; and the last step, for
 triples that matter, costs pairs little, as what it does not need for triples goes to them."""
+SHARES_IN_GROUPS = (22, 3, 8, 3, 46, 3, 15)
+"""The same where levels may be taken together (:mod:`.grouping`): nothing tells levels of a group apart but the first
+step."""
+MOST_COUNTED = 1 << 22
+"""Cells of a table whose levels are then taken together."""
 _CERTAIN = 1e12
 """The precision of tables without noise."""
 ENOUGH, ENOUGH_FOR_MANY = 2.0, 4.0
@@ -64,11 +71,16 @@ class DistanceRounds(Rounds):
 
     also: ClassVar[str] = " With not many more, it is so if no distances stand out from their noise."
 
-    def __init__(self, whole: Whole, share: Budget, most_cells: int, purpose: Purpose, triples: bool) -> None:
+    def __init__(
+        self, whole: Whole, share: Budget, most_cells: int, purpose: Purpose, triples: bool, groups: bool = False
+    ) -> None:
         super().__init__(whole, share, (), most_cells, purpose)
+        self.groups = groups and may_group(whole.domain)
+        if self.groups:
+            self.pairs = candidate_pairs(whole.domain, max(most_cells, MOST_COUNTED))
         self.narrows = len(self.pairs) > MOST_CANDIDATES
         more = [round(100 * NARROWING * (len(self.pairs) / MOST_CANDIDATES) ** (1 / 3))] if self.narrows else []
-        self.shares = share.split([*(100 * s for s in SHARES), *more])
+        self.shares = share.split([*(100 * s for s in (SHARES_IN_GROUPS if self.groups else SHARES)), *more])
         self.closely = min(
             len(self.pairs), KEPT * len(self.domain) if self.narrows else MOST_CANDIDATES, MOST_CANDIDATES
         )
@@ -96,13 +108,13 @@ class DistanceRounds(Rounds):
         ]
         narrowing = f"distances of {len(self.pairs):,} pairs from independent columns, to find the largest"
         later = [
-            *([(narrowing, 7, self._narrow)] if self.narrows else []),
-            (names[1], 1, self._first_distances),
-            (names[2], 2, self._tree),
-            (names[3], 3, self._second_distances),
-            (names[4], 4, self._missed),
-            (names[5], 5, self._inner_distances),
-            (names[6], 6, self._inside),
+            *([(narrowing, 7, DistanceRounds._narrow)] if self.narrows else []),
+            (names[1], 1, DistanceRounds._first_distances),
+            (names[2], 2, DistanceRounds._tree),
+            (names[3], 3, DistanceRounds._second_distances),
+            (names[4], 4, DistanceRounds._missed),
+            (names[5], 5, DistanceRounds._inner_distances),
+            (names[6], 6, DistanceRounds._inside),
         ]
         return (
             self.whole.measure(names[0], self.prices(0).request(self.columns)),
@@ -112,17 +124,36 @@ class DistanceRounds(Rounds):
             ),
         )
 
-    def _or_columns(self, step: int, asks: Asks) -> Asks:
+    def _or_columns(self, step: int, asks: Callable[[DistanceRounds, Measurements], Asking[Found]]) -> Asks:
         """What a step asks, or columns where records are too few for more."""
 
         def either(released: Measurements) -> Asking[Found | None]:
             alone = released.found.get(COLUMNS_ALONE, estimated_total(released) < self.enough)
             if not alone:
-                return {COLUMNS_ALONE: False, **((yield from asks(released)) or {})}
+                rounds = self._in_groups(released)
+                found = yield from asks(rounds, seen_in(rounds.domain, released))
+                return {COLUMNS_ALONE: False, **found}
             yield self.prices(step).request(self.columns)
             return {COLUMNS_ALONE: True}
 
         return either
+
+    def _in_groups(self, released: Measurements) -> DistanceRounds:
+        """These rounds over columns with levels taken together, where there are too many for the records; what is
+        asked of these has the shares that it has here."""
+        if not self.groups:
+            return self
+        grouped = grouped_for(self.domain, released, self.all_of_it.precision)
+        if grouped is self.domain:
+            return self
+        rounds = copy(self)
+        rounds.groups = False
+        rounds._look_at(replace(self.whole, domain=grouped), self.purpose.in_groups(grouped))
+        name = dict(zip(self.domain.names, grouped.names, strict=True))
+        pairs = [(name[a], name[b]) for a, b in self.pairs]
+        rounds.pairs = [pair for pair in pairs if grouped.size(pair) <= self.most_cells]
+        rounds.closely = min(self.closely, len(rounds.pairs))
+        return rounds
 
     def _narrow(self, released: Measurements) -> Asking[Found]:
         query = Distances(self.domain, self.pairs, self.expected(released, self.pairs))
@@ -156,8 +187,13 @@ class DistanceRounds(Rounds):
         sizes = (2, 3) if self.triples else (2,)
         known = self._known(released)
         inside = {t for c in tree.cliques for k in sizes for t in combinations(c, k)} - known.keys()
-        small = [self.domain.clique(t) for t in inside if self.domain.size(t) <= self.most_cells]
+        small = [self.domain.clique(t) for t in inside if self._may_count(t)]
         return (yield from self._distances(released, self.fewest(small), self.shares[5], "inside"))
+
+    def _may_count(self, columns: Clique) -> bool:
+        groups = (self.domain[n].groups for n in columns)
+        levels = math.prod(g.of.size for g in groups if g is not None)
+        return self.domain.size(columns) <= self.most_cells and levels <= MOST_COUNTED
 
     def _inside(self, released: Measurements) -> Asking[Found]:
         return (yield from self._batch(released, "inside", 6))

@@ -91,12 +91,15 @@ class Rounds:
     def __init__(
         self, whole: Whole, share: Budget, shares: Sequence[Budget], most_cells: int, purpose: Purpose
     ) -> None:
-        self.whole, self.shares, self.most_cells, self.purpose = whole, shares, most_cells, purpose
-        self.domain, self.unit = whole.domain, whole.unit
-        self.columns: list[Clique] = [(name,) for name in self.domain.names]
+        self.share, self.shares, self.most_cells = share, shares, most_cells
+        self._look_at(whole, purpose)
         self.pairs = candidate_pairs(self.domain, most_cells)
         _require_room(self.domain, self.pairs)
-        self.all_of_it = Prices(self.domain, self.unit, share, purpose)
+
+    def _look_at(self, whole: Whole, purpose: Purpose) -> None:
+        self.whole, self.domain, self.unit, self.purpose = whole, whole.domain, whole.unit, purpose
+        self.columns: list[Clique] = [(name,) for name in self.domain.names]
+        self.all_of_it = Prices(self.domain, self.unit, self.share, purpose)
 
     also: ClassVar[str] = ""
     """For the plan: when else it is so."""

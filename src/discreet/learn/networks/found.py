@@ -59,7 +59,7 @@ class FoundNetwork(Learner[BayesianNetwork]):
 
     @property
     def _field(self) -> AdaptiveField:
-        return AdaptiveField(self.most_cells, self.triples, self.workload, self.target)
+        return AdaptiveField(self.most_cells, self.triples, self.workload, self.target, groups=False)
 
     def prepare(self, whole: Whole) -> Procedure:
         return replace(self._field.prepare(whole), method=METHOD)
