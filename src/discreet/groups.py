@@ -6,7 +6,7 @@ form a group is public: it follows from what was released (:mod:`discreet.learn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +51,3 @@ def together(table: NDArray[Any], groups: Mapping[int, Groups]) -> NDArray[Any]:
         firsts = np.searchsorted(codes[order], np.arange(own.number))
         table = np.add.reduceat(np.take(table, order, axis=axis), firsts, axis=axis)
     return table
-
-
-def columns_of(clique: Sequence[str], groups: Mapping[str, Groups]) -> tuple[str, ...]:
-    """The columns of a clique, with those in the place of groups whose levels they are."""
-    return tuple(groups[n].of.name if n in groups else n for n in clique)

@@ -43,14 +43,15 @@ class GroupedField(Model):
         if len(self.field.domain) != len(self.domain):
             raise InputError("a grouped field has the columns of its domain, with groups in the place of levels")
         for own, grouped in zip(self.domain.attributes, self.field.domain.attributes, strict=True):
-            if grouped.groups is None and own != grouped or grouped.groups is not None and grouped.groups.of != own:
+            if (grouped.groups is None and own != grouped) or (grouped.groups is not None and grouped.groups.of != own):
                 raise InputError(f"column {own.name!r} is another one in the field than in the domain")
         if {*self.within} != {*self._groups}:
             raise InputError("a grouped field says of each of its grouped columns how levels share their group")
         for name, groups in self._groups.items():
             shares = np.array(self.within[name], dtype=np.float64)
-            sums = np.bincount(groups.codes, shares, groups.number) if shares.shape == (groups.of.size,) else np.zeros(1)
-            if not (np.all(shares >= 0) and np.all(np.abs(sums - 1) < 1e-6)):
+            if shares.shape != (groups.of.size,) or not np.all(shares >= 0):
+                raise InputError(f"each level of {name!r} has a share of its group, which is not negative")
+            if not np.all(np.abs(np.bincount(groups.codes, shares) - 1) < 1e-6):
                 raise InputError(f"the shares of the levels of {name!r} in their groups must add up to 1")
 
     @cached_property
@@ -67,7 +68,7 @@ class GroupedField(Model):
 
     @cached_property
     def compact(self) -> CliqueVector:
-        """Levels and groups as columns of their own: the potentials of the field, and a leaf for each grouped column."""
+        """With groups beside their levels: the potentials of the field, and a leaf for each column in groups."""
         whole = Domain((*self.domain.attributes, *(a for a in self.field.domain.attributes if a.groups is not None)))
         leaves = []
         for grouped in whole.attributes[len(self.domain) :]:

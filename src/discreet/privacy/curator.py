@@ -138,7 +138,7 @@ class Curator(Account):
         sums = self._sum(query)
         step = {**query.describe(), "noise": plan.calls[0].kind, "share": share.to_dict()}
         self._spend(plan.costs, {**step, **drawn(plan.calls, self.unit)})
-        domain = in_groups(self.domain, map(query.domain.__getitem__, query.groups))
+        domain = in_groups(self.domain, query.grouped)
         items = []
         for part, call, total in zip(query.parts, plan.calls, sums, strict=True):
             items.append(

@@ -23,7 +23,6 @@ from ..arguments import require_domain, require_groups
 from ..domain import Attribute, Clique, Domain
 from ..encoding import Codes
 from ..errors import InputError
-from ..groups import Groups, columns_of
 from ..tables.base import IntArray
 from .unit import PrivacyUnit, Relation, Sensitivity
 
@@ -76,20 +75,21 @@ class Query(ABC):
             if any(a.groups is not None for a in used):
                 raise InputError(f"{type(self).__name__} visits rows, and these hold no groups of levels")
             return tuple(used)
-        groups = self.groups
-        for clique in self.cliques if groups else ():
-            own = columns_of(clique, groups)
-            if len(set(own)) < len(own):
+        grouped = {a.name: a.groups.of.name for a in self.grouped if a.groups is not None}
+        for clique in self.cliques if grouped else ():
+            if len({grouped.get(n, n) for n in clique}) < len(clique):
                 raise InputError(f"the table of {clique} has a column and groups of its levels; one of them is enough")
         used = [self.domain[n] for n in dict.fromkeys(n for c in self.cliques for n in c)]
         return tuple(dict.fromkeys(a if a.groups is None else a.groups.of for a in used))
 
     @property
-    def groups(self) -> Mapping[str, Groups]:
-        """Of columns whose levels are groups of levels of others (:mod:`discreet.groups`), which are counted in their
-        place. A record has one level of these, so it is in one group: what it moves is as for any other column."""
-        used = {n for c in self.cliques or () for n in c}
-        return {n: own for n in self.domain.names if n in used and (own := self.domain[n].groups) is not None}
+    def grouped(self) -> tuple[Attribute, ...]:
+        """The columns that rows do not hold, because their levels are groups of levels of others
+        (:mod:`discreet.groups`). A record has one level of these, so it is in one group: tables with such a column are
+        moved as by any other, and a sensitivity that holds for a column of so many levels holds for it."""
+        candidates = [a for a in self.domain.attributes if a.groups is not None]
+        used = {n for c in self.cliques or () for n in c} if candidates else set()
+        return tuple(a for a in candidates if a.name in used)
 
     @property
     @abstractmethod

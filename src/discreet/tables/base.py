@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from fractions import Fraction
 from typing import Protocol, Self
 
@@ -15,12 +14,9 @@ from ..arguments import require_columns
 from ..domain import Attribute, Clique, Domain
 from ..encoding import Codes, Hashed
 from ..errors import InputError
-from ..groups import Groups, columns_of, together
 
 IntArray = NDArray[np.int64]
 KEY_BYTES = 16
-MOST_AT_ONCE = 1 << 25
-"""Cells of tables whose levels are to be added up, in one pass over the rows: 256 MiB."""
 WEIGHT_UNITS = 2**20
 """Grid units in one person's weight: divisible enough that rounding 1/K down costs nothing to speak of."""
 
@@ -45,7 +41,7 @@ class RowQuery(Asked, Protocol):
         """Contingency tables from which the sums follow, or None when rows must be visited one by one."""
 
     @property
-    def groups(self) -> Mapping[str, Groups]:
+    def grouped(self) -> tuple[Attribute, ...]:
         """Columns of the cliques that rows do not hold, because their levels are groups of levels of others."""
 
     @property
@@ -119,14 +115,16 @@ class Table(ABC):
         if query.cliques is None:
             return self.stream(query)
         if query.needs_weights:
-            return query.combine(_counted(self.weighed, query.cliques, query.groups))
+            if query.grouped:
+                raise InputError("levels that are taken together cannot be counted with weights")
+            return query.combine(self.weighed(query.cliques))
         if not query.asked_again:
-            return query.combine(_counted(self.count, query.cliques, query.groups))
+            return query.combine(self.count(query.cliques, query.grouped))
         # Selections one after the other ask for the same sums again. They are kept by the query itself, and only of one
         # that never changes: others would be answered with old sums, and noise for their sensitivity of today.
         asked, sums = self._last
         if asked is not query:
-            sums = query.combine(_counted(self.count, query.cliques, query.groups))
+            sums = query.combine(self.count(query.cliques, query.grouped))
             self._last = (query, sums)
         return tuple(part.copy() for part in sums)  # who works in place has their own
 
@@ -143,8 +141,9 @@ class Table(ABC):
         return self.source.texts(attribute, numbers)
 
     @abstractmethod
-    def count(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
-        """Contingency tables of many cliques in one pass, each of the shape of its clique."""
+    def count(self, cliques: Sequence[Clique], grouped: Sequence[Attribute] = ()) -> tuple[IntArray, ...]:
+        """Contingency tables of many cliques in one pass, each of the shape of its clique; ``grouped``: columns among
+        theirs whose levels are groups of the levels of a column of the rows (:mod:`discreet.groups`)."""
 
     def weighed(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
         """The same with weights: each of the K rows of a person counts ⌊2²⁰/K⌋."""
@@ -173,33 +172,3 @@ class Table(ABC):
     @abstractmethod
     def without_persons(self) -> Table:
         """The same rows, each its own unit."""
-
-
-def _counted(
-    count: Callable[[Sequence[Clique]], tuple[IntArray, ...]], cliques: Sequence[Clique], groups: Mapping[str, Groups]
-) -> tuple[IntArray, ...]:
-    """The tables of these cliques. Groups are counted by the levels of their columns, which are then added up; so that
-    these larger tables are not in memory all at once, not too many in one pass."""
-    if not groups:
-        return count(cliques)
-    out: list[IntArray] = []
-    for some in _passes(cliques, groups):
-        wanted = [columns_of(c, groups) for c in some]
-        asked = list(dict.fromkeys(wanted))
-        tables = dict(zip(asked, count(asked), strict=True))
-        axes = [{i: groups[n] for i, n in enumerate(c) if n in groups} for c in some]
-        out += [together(tables[c], own) for c, own in zip(wanted, axes, strict=True)]
-    return tuple(out)
-
-
-def _passes(cliques: Sequence[Clique], groups: Mapping[str, Groups]) -> Iterator[list[Clique]]:
-    some, cells = list[Clique](), 0
-    for clique in cliques:
-        own = math.prod(groups[n].of.size for n in clique if n in groups)
-        if some and cells + own > MOST_AT_ONCE:
-            yield some
-            some, cells = [], 0
-        some.append(clique)
-        cells += own
-    if some:
-        yield some

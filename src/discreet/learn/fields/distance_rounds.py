@@ -32,11 +32,9 @@ SHARES = (6, 4, 10, 4, 54, 3, 19)
 """Percent of the budget for each of the seven steps. Set at ε = 1 on other tables and networks than those of the
 benchmark: with 2 % the distances of hundreds of pairs would be off by a tenth of 10,000 records; and the last step, for
 triples that matter, costs pairs little, as what it does not need for triples goes to them."""
-SHARES_IN_GROUPS = (22, 3, 8, 3, 46, 3, 15)
+SHARES_IN_GROUPS = (32, 3, 7, 3, 40, 2, 13)
 """The same where levels may be taken together (:mod:`.grouping`): nothing tells levels of a group apart but the first
 step."""
-MOST_COUNTED = 1 << 22
-"""Cells of a table whose levels are then taken together."""
 _CERTAIN = 1e12
 """The precision of tables without noise."""
 ENOUGH, ENOUGH_FOR_MANY = 2.0, 4.0
@@ -77,7 +75,7 @@ class DistanceRounds(Rounds):
         super().__init__(whole, share, (), most_cells, purpose)
         self.groups = groups and may_group(whole.domain)
         if self.groups:
-            self.pairs = candidate_pairs(whole.domain, max(most_cells, MOST_COUNTED))
+            self.pairs = candidate_pairs(whole.domain, math.inf)  # they will have fewer cells
         self.narrows = len(self.pairs) > MOST_CANDIDATES
         more = [round(100 * NARROWING * (len(self.pairs) / MOST_CANDIDATES) ** (1 / 3))] if self.narrows else []
         self.shares = share.split([*(100 * s for s in (SHARES_IN_GROUPS if self.groups else SHARES)), *more])
@@ -187,13 +185,8 @@ class DistanceRounds(Rounds):
         sizes = (2, 3) if self.triples else (2,)
         known = self._known(released)
         inside = {t for c in tree.cliques for k in sizes for t in combinations(c, k)} - known.keys()
-        small = [self.domain.clique(t) for t in inside if self._may_count(t)]
+        small = [self.domain.clique(t) for t in inside if self.domain.size(t) <= self.most_cells]
         return (yield from self._distances(released, self.fewest(small), self.shares[5], "inside"))
-
-    def _may_count(self, columns: Clique) -> bool:
-        groups = (self.domain[n].groups for n in columns)
-        levels = math.prod(g.of.size for g in groups if g is not None)
-        return self.domain.size(columns) <= self.most_cells and levels <= MOST_COUNTED
 
     def _inside(self, released: Measurements) -> Asking[Found]:
         return (yield from self._batch(released, "inside", 6))

@@ -41,7 +41,7 @@ from .likelihood import Array
 
 MANY = 12
 """Columns with more levels than this may have them taken together."""
-SEEN = 0.5
+SEEN = 0.4
 """c: how many records a cell of two groups would hold, in deviations of its noise."""
 
 
@@ -172,4 +172,3 @@ def _shares(counts: Array, variance: float, codes: NDArray[np.intp]) -> Array:
     shrunk = np.maximum(mean[codes] + kept[codes] * (counts - mean[codes]), 0.0)
     sums = np.bincount(codes, shrunk)
     return np.where(sums[codes] > 0, shrunk / np.maximum(sums, 1e-300)[codes], 1.0 / members[codes])
-

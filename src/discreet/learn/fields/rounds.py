@@ -38,7 +38,7 @@ def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> Mi
     return mirror_fit(domain, tables, total, known=known, rough=rough)
 
 
-def candidate_pairs(domain: Domain, most_cells: int) -> list[Clique]:
+def candidate_pairs(domain: Domain, most_cells: float) -> list[Clique]:
     """Pairs with few enough cells, by public things alone. Beyond a thousand columns not all of them: those that stand
     near each other, as what belongs together often does."""
     names, sizes = domain.names, domain.shape
