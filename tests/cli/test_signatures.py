@@ -16,6 +16,7 @@ from discreet.privacy.budget import PureDP
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.ledger_entries import Entry, connect, initialise, key_path
 from discreet.privacy.unit import PrivacyUnit
+from discreet.release import Release
 from discreet.signing import Signature, SigningKey, is_signed
 
 ROW = PrivacyUnit()
@@ -362,3 +363,21 @@ def test_what_was_peeked_at_is_not_to_be_published(desk, discreet):
     )
     result = discreet("verify", "d.zip")
     assert result.code == 7 and "must not be published" in result.out
+
+
+@pytest.mark.parametrize("how", [["--family", "network"], ["--family", "field", "--cliques", "a,b"]])
+def test_what_was_peeked_at_stays_marked_where_missing_values_are_seen_through(desk, discreet, how):
+    """The model has no level for missing values; that there are some was learned by looking all the same."""
+    (desk / "gaps.csv").write_text("a,b\n" + "yes,no\nno,\nno,yes\n" * 50)
+    (desk / "gaps.toml").write_text(
+        '[columns.a]\nlevels = ["no", "yes"]\n\n'
+        '[columns.b]\nlevels = ["no", "yes"]\nmissing = "?"\npeeked = ["missing"]\n'
+    )
+    options = ["--option", "classes=1", "--option", "missing=random", "--option", "iterations=5"]
+    spent = ["--epsilon", "1", "--ledger", "ledger.db", "-o", "m.zip"]
+    fitted = discreet("fit", "gaps.csv", "--schema", "gaps.toml", "--method", "hidden", *how, *options, *spent)
+    assert fitted.code == 0
+    model = Release.load("m.zip").model
+    assert model.domain["b"].missing is None and model.domain.peeked == {"b": ("missing",)}
+    result = discreet("verify", "m.zip")
+    assert result.code == 7 and "must not be published" in result.out and "does not agree" not in result.out
