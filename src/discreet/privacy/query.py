@@ -7,6 +7,8 @@ to a public grid record by record, *before* it is summed; whole numbers add up t
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -75,12 +77,11 @@ class Query(ABC):
             if any(a.groups is not None for a in used):
                 raise InputError(f"{type(self).__name__} visits rows, and these hold no groups of levels")
             return tuple(used)
-        grouped = {a.name: a.groups.of.name for a in self.grouped if a.groups is not None}
-        for clique in self.cliques if grouped else ():
-            if len({grouped.get(n, n) for n in clique}) < len(clique):
-                raise InputError(f"the table of {clique} has a column and groups of its levels; one of them is enough")
         used = [self.domain[n] for n in dict.fromkeys(n for c in self.cliques for n in c)]
-        return tuple(dict.fromkeys(a if a.groups is None else a.groups.of for a in used))
+        own = [a if a.groups is None else a.groups.of for a in used]
+        if len({a.name for a in own}) < len(own):
+            raise InputError(f"{type(self).__name__} is of a column and of groups of its levels; ask for them apart")
+        return tuple(own)
 
     @property
     def grouped(self) -> tuple[Attribute, ...]:
@@ -129,7 +130,11 @@ class Query(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Public description, for ledgers and release cards."""
-        return {**named("query", self), "parts": [p.label for p in self.parts]}
+        described = {**named("query", self), "parts": [p.label for p in self.parts]}
+        codes = [a.groups.to_dict() for a in self.grouped if a.groups is not None]
+        return (
+            {**described, "groups": hashlib.sha256(json.dumps(codes).encode()).hexdigest()[:16]} if codes else described
+        )
 
 
 def named(role: str, asked: Any) -> dict[str, Any]:
