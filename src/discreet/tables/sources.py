@@ -138,7 +138,7 @@ def open_file(path: Path, delimiter: str | None = None, *, row_is_line: bool = F
     pq = _parquet(path)
     try:
         return ParquetFile(path, tuple(pq.read_schema(path).names))
-    except (*_of("pyarrow", "ArrowException"), OSError):
+    except _unreadable():
         raise FileFormatError(
             f"{path} begins like a Parquet file, but its footer cannot be read; is it whole?"
         ) from None
@@ -228,7 +228,7 @@ class Sources:
         return Block(block.columns, identity, block.rows)
 
 
-def batches_of(file: SourceFile, names: Sequence[str]) -> Iterator[list[Column]]:
+def batches_of(file: SourceFile, names: Sequence[str]) -> Iterator[Sequence[Column]]:
     """These columns of a file, in this order, some rows at a time."""
     if isinstance(file, DelimitedFile):
         yield from (file.batch(piece, names) for piece in file.pieces())
@@ -273,7 +273,7 @@ def failures_of(file: SourceFile) -> Iterator[None]:
     """Errors of Arrow and DuckDB in our words: the kind of the error is all that may be said."""
     try:
         yield
-    except (*_of("duckdb", "Error"), *_of("pyarrow", "ArrowException"), OSError, RuntimeError, ValueError) as error:
+    except _unreadable() as error:
         # Through Arrow, errors of every kind come as text. It is looked at, and not shown.
         kind = str(error)[:200].lower()
         if isinstance(error, _of("duckdb", "InterruptException")) or "interrupt error" in kind:
@@ -287,6 +287,11 @@ def failures_of(file: SourceFile) -> Iterator[None]:
         raise FileFormatError(
             f"cannot read {file.path} as {what}; is it whole, and in UTF-8? Nothing was spent by this step"
         ) from None
+
+
+def _unreadable() -> tuple[type[Exception], ...]:
+    """What reading a file can raise."""
+    return (*_of("duckdb", "Error"), *_of("pyarrow", "ArrowException"), OSError, RuntimeError, ValueError)
 
 
 def _of(package: str, name: str) -> tuple[type[Exception], ...]:
