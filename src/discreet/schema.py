@@ -21,6 +21,7 @@ from typing import Any
 
 from .dependencies import to_schema
 from .domain import FOR_ALL_COLUMNS, Attribute, Domain, Level
+from .encoding import as_list
 from .errors import FileFormatError, InputError, SchemaError
 from .frames import public_rows
 from .impossible import Rule
@@ -101,6 +102,10 @@ def parse_schema(text: str, source: str = "schema", folder: str = "") -> Domain:
         if not isinstance(document.pop("totals", []), list):
             raise SchemaError("totals are written as [[totals]], in double brackets")
         _read_tables(document, folder)
+        columns = document.get("columns")
+        for name, entry in columns.items() if isinstance(columns, dict) else ():
+            if isinstance(entry, dict) and "groups" in entry:  # a key of releases alone
+                raise SchemaError(f"column {name!r}: unknown key 'groups'; a fit takes levels together by itself")
         return Domain.from_dict(document)
     except SchemaError as error:
         culprit = _culprit(document)
@@ -120,10 +125,10 @@ def _read_tables(document: Mapping[str, Any], folder: str) -> None:
             rows = public_rows(path)
         except FileFormatError as error:
             raise SchemaError(f"[[determines]]: {error}") from None
-        absent = [name for name in wanted if name not in rows.column_names]
+        absent = [name for name in wanted if name not in rows]
         if absent:
             raise SchemaError(f"[[determines]]: the table {path} has no column {absent[0]!r}")
-        entry["pairs"] = [list(row) for row in zip(*(rows[name].to_pylist() for name in wanted), strict=True)]
+        entry["pairs"] = [list(row) for row in zip(*(as_list(rows[name]) for name in wanted), strict=True)]
 
 
 def load_totals(path: PathLike, domain: Domain) -> tuple[Measurement, ...]:

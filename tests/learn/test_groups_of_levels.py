@@ -13,7 +13,7 @@ from discreet.groups import Groups, together
 from discreet.learn.fields import distance_rounds, grouping
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.distance_rounds import DistanceRounds
-from discreet.learn.fields.grouping import grouped_for, may_group, seen_in, shares_within, split_domain
+from discreet.learn.fields.grouping import groups_of, may_group, seen_in, shares_within, split_domain
 from discreet.learn.transcript import Transcript
 from discreet.measurement import Measurement, Measurements
 from discreet.models import GroupedField, MarkovRandomField
@@ -23,6 +23,7 @@ from discreet.privacy.curator import ExactCurator
 from discreet.privacy.mechanisms import SecureGateway
 from discreet.privacy.query import CellSums, Marginals
 from discreet.privacy.unit import PrivacyUnit as Unit
+from discreet.schema import parse_schema
 from discreet.spec import resolve
 
 BUDGETS = [ZCDP("0.02"), ApproxDP(1, "1e-6")]
@@ -70,6 +71,11 @@ def test_groups_are_checked():
     for wrong in ({}, {"name": "a", "of": 3, "codes": [0]}, {"name": "a", "of": own.to_dict(), "codes": "0110"}):
         with pytest.raises(SchemaError):
             Attribute.from_dict("b", {"levels": [0, 1], "groups": wrong})
+
+
+def test_a_schema_says_nothing_of_groups():
+    with pytest.raises(SchemaError, match="takes levels together by itself"):
+        parse_schema('[columns.a]\nlevels = [1, 2]\ngroups = {name = "b", of = {levels = [1, 2]}, codes = [0, 1]}')
 
 
 def test_cells_are_added_up():
@@ -138,8 +144,8 @@ def test_neighbours_are_taken_together_until_groups_are_large_enough():
     domain = Domain.of({"x": 13, "y": 2})
     tables = measured(domain, {"x": counts, "y": [130, 135]})
     precision = 2 * 2 * (grouping.SEEN * 265 / 100) ** 2  # for which a group has 10 records at least
-    (codes,) = [a.groups.codes for a in grouped_for(domain, tables, precision).attributes if a.groups]
-    assert codes == (0, 0, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 4)
+    (codes,) = groups_of(domain, tables, precision).values()
+    assert codes == [0, 0, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 4]
     sums = np.bincount(codes, counts)
     assert sums.min() >= 10
 

@@ -22,7 +22,7 @@ All of it follows from noisy tables of single columns, which were released befor
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
@@ -39,6 +39,8 @@ from ...noise import Noise
 from ..consistency import estimated_total, pooled
 from .likelihood import Array
 
+GROUPS = "groups"
+"""Under which name it is found which levels are taken together."""
 MANY = 12
 """Columns with more levels than this may have them taken together."""
 SEEN = 0.4
@@ -50,19 +52,24 @@ def may_group(domain: Domain) -> bool:
     return max(domain.shape, default=0) > MANY and not domain.impossible and not domain.dependencies
 
 
-def grouped_for(domain: Domain, released: Measurements, precision: float) -> Domain:
-    """The columns with levels taken together, as released tables of single columns say; ``precision``: 1/variance in
-    the cells of a table that had the whole budget."""
+def groups_of(domain: Domain, released: Measurements, precision: float) -> dict[str, list[int]]:
+    """By column the group of each level, where levels are to be taken together, as released tables of single columns
+    say; ``precision``: 1/variance in the cells of a table that had the whole budget."""
     records = estimated_total(released)
     least = math.sqrt(SEEN * records * math.sqrt(2 * len(domain) / precision))
     tables = pooled(released)
-    found = []
+    found = {}
     for a in domain.attributes:
         if a.size > MANY and (a.name,) in tables:
             codes = _groups(np.maximum(tables[a.name,].values, 0.0), least, _in_order(a))
             if max(codes) + 1 < a.size:
-                found.append(_attribute(a, Groups(a, codes), domain))
-    return in_groups(domain, found)
+                found[a.name] = codes
+    return found
+
+
+def as_grouped(domain: Domain, codes: Mapping[str, Sequence[int]]) -> Domain:
+    """The columns with these levels taken together."""
+    return in_groups(domain, [_attribute(domain[n], Groups(domain[n], tuple(own)), domain) for n, own in codes.items()])
 
 
 def _in_order(a: Attribute) -> NDArray[np.intp] | None:
@@ -75,7 +82,7 @@ def _in_order(a: Attribute) -> NDArray[np.intp] | None:
     return np.array([*np.argsort(ends, kind="stable"), *range(len(ends), a.size)])
 
 
-def _groups(counts: Array, least: float, order: NDArray[np.intp] | None) -> tuple[int, ...]:
+def _groups(counts: Array, least: float, order: NDArray[np.intp] | None) -> list[int]:
     """The group of each level; two groups at least."""
     groups = _of_neighbours(counts[order], least) if order is not None else _of_names(counts, least)
     levels = [list(map(int, g)) if order is None else [int(order[i]) for i in g] for g in groups]
@@ -83,7 +90,7 @@ def _groups(counts: Array, least: float, order: NDArray[np.intp] | None) -> tupl
     for number, group in enumerate(sorted(levels, key=min)):
         for level in group:
             codes[level] = number
-    return tuple(codes)
+    return codes
 
 
 def _of_neighbours(counts: Array, least: float) -> list[list[int]]:
@@ -148,6 +155,13 @@ def _seen(m: Measurement, grouped: Domain, instead: Mapping[str, Attribute]) -> 
     noise = Noise(m.noise.kind, m.noise.scale * math.sqrt(times)) if m.noise.variance else m.noise
     counts = together(m.counts, axes)
     return replace(m, counts=counts, noise=noise, clique=clique, domain=grouped.project(clique or ()))
+
+
+def precisions(grouped: Domain, released: Measurements) -> dict[str, float]:
+    """1/variance in the cells of the tables that tell the levels of a group apart, by the names of the groups."""
+    tables = pooled(released)
+    columns = [(a.name, a.groups.of.name) for a in grouped.attributes if a.groups is not None]
+    return {name: 1 / max(tables[column,].variance, 1e-12) for name, column in columns}
 
 
 def shares_within(grouped: Domain, measurements: Measurements) -> dict[str, Array]:
