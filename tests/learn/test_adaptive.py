@@ -17,7 +17,9 @@ from discreet.learn.fields.growth import Prices, Tree, batch, believed, spanning
 from discreet.learn.fields.mirror import mirror_fit
 from discreet.learn.fields.purpose import Purpose
 from discreet.learn.fields.selection_rounds import SelectionRounds
+from discreet.learn.procedure import Whole
 from discreet.learn.tables import Tables
+from discreet.privacy.budget import GaussianDP
 from discreet.privacy.claims import contradictions
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.mechanisms import SecureGateway
@@ -264,7 +266,67 @@ def test_few_columns_need_no_delta():
     assert gateway.kinds == {"laplace"} and ledger.spent <= budget
     assert contradictions(learned.model.card) == []
     assert "δ is not used" in str(resolve(TINY).prepare(TINY, PrivacyUnit(), budget))
-    assert AdaptiveField().within(FIVE, ApproxDP(1, "1e-6")) == ApproxDP(1, "1e-6").to_gaussian()
+    gaussian = ApproxDP(1, "1e-6").to_gaussian()
+    assert AdaptiveField().within(FIVE, ApproxDP(1, "1e-6")) == GaussianDP(gaussian.mu_squared, 1)
+
+
+EIGHT = Domain.of({f"c{i}": 3 for i in range(8)})
+FEW_COLUMNS = ApproxDP(1, "1e-9")
+
+
+@pytest.mark.parametrize("size", [None, "public"])
+@pytest.mark.parametrize("unit", UNITS[::2], ids=str)
+@pytest.mark.parametrize("n", [40, 30_000])
+def test_few_records_of_few_columns_have_laplace_noise(n, unit, size, tmp_path):
+    """All of ε for columns, but for the count that says so and the certificate; or else all steps are Gaussian."""
+    unit = PrivacyUnit(unit.column, 1, unit.relation)
+    same, gateway = np.random.default_rng(2).integers(0, 3, n), Scales()
+    rows = {**dict.fromkeys(EIGHT.names, same), "person": np.arange(n)}
+    public = n if size and unit.column is None else None
+    ledger = Ledger.in_memory(FEW_COLUMNS)
+    table = encode(rows, EIGHT, unit=unit.column)
+    with Curator(table, unit, FEW_COLUMNS, ledger, gateway=gateway, public_size=public) as curator:
+        learned = resolve(EIGHT).learn(curator)
+    assert ("laplace" in gateway.kinds) == (public is None or n < 100)
+    assert ("gaussian" in gateway.kinds) == (n > 100)
+    assert ledger.spent == FEW_COLUMNS
+    assert contradictions(learned.model.card) == []
+    assert bool(learned.model.edges) == (n > 100)
+    release = Release.of(learned)
+    release.save(tmp_path / "model.zip")
+    assert Release.load(tmp_path / "model.zip").refit_agrees()
+    assert release.certificate.mean_at_most() > 0
+    if n < 100:
+        columns = [m for m in learned.measurements if m.clique]
+        assert [len(m.clique) for m in columns] == [1] * 8
+        spent = sum(1 / m.noise.scale for m in columns)  # ε of add-remove
+        assert spent == pytest.approx(0.97 * (1 if public else 0.985), rel=1e-6)
+
+
+def test_laplace_noise_is_for_few_columns_only():
+    """Not where replacing a record moves two cells, nor of many columns, nor where bins were found with μ²."""
+    for domain, unit, budget in (
+        (EIGHT, PrivacyUnit(relation="replace-one"), ApproxDP(1, "1e-5")),
+        (Domain.of({f"c{i}": 3 for i in range(15)}), PrivacyUnit(), FEW_COLUMNS),
+        (EIGHT, PrivacyUnit(), FEW_COLUMNS.to_gaussian()),
+    ):
+        rounds = DistanceRounds(
+            Whole(domain, unit, budget), AdaptiveField().within(domain, budget), 1000, Purpose(domain), True
+        )
+        assert rounds.laplace is None
+        assert rounds.count is None
+    whole = Whole(EIGHT, PrivacyUnit(), FEW_COLUMNS)
+    rounds = DistanceRounds(whole, AdaptiveField().within(EIGHT, FEW_COLUMNS), 1000, Purpose(EIGHT), True)
+    total = FEW_COLUMNS.to_gaussian().mu_squared
+    assert rounds.count.mu_squared + sum(s.mu_squared for s in rounds.shares) == total
+    assert rounds.count.epsilon + rounds.laplace.epsilon == 1
+    assert rounds.count.mu_squared <= 0.02 * total
+
+
+def test_a_few_records_of_few_columns_on_all_neighbours(monkeypatch):
+    """Whichever way the count falls out, it is within the budget."""
+    found = audit_replay(lambda c: AdaptiveField().fit(c), EIGHT, PrivacyUnit(), FEW_COLUMNS, count=6)
+    assert failures(found) == []
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
