@@ -1,6 +1,6 @@
 """Nobody knows the graph: the default finds what there is, is no worse than independent columns, and pays for all."""
 
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations
 
 import numpy as np
@@ -8,9 +8,10 @@ import pytest
 
 from discreet import ZCDP, ApproxDP, Attribute, Curator, Domain, Ledger, PrivacyUnit, PureDP, Release, encode, networks
 from discreet.audit import audit_replay, failures
+from discreet.audit.transcripts import MOVED
 from discreet.count_table import CountTable
 from discreet.errors import DiscreetError
-from discreet.learn.fields import distance_rounds, mirror
+from discreet.learn.fields import distance_rounds, growth, mirror, selection_rounds
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.distance_rounds import DistanceRounds
 from discreet.learn.fields.growth import Prices, Tree, batch, believed, spanning_tree
@@ -24,6 +25,7 @@ from discreet.privacy.claims import contradictions
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.mechanisms import SecureGateway
 from discreet.privacy.queries.distances import Distances, WorthMeasuring
+from discreet.privacy.queries.interactions import Interactions
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import Sensitivity
 from discreet.spec import Spec, resolve
@@ -64,6 +66,7 @@ FIVE = Domain.of({"a": 2, "b": 3, "c": 2, "d": 2, "e": 2})
 """So many columns that (ε, δ) has Gaussian noise."""
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("looks", [True, False])
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
@@ -88,8 +91,22 @@ class OwnRows(Distances):
     """Planted: the expectation is that of independent columns *in the rows*, instead of a public one."""
 
     def combine(self, counts):
-        gaps = [x - np.rint(np.multiply.outer(x.sum(1), x.sum(0)) / max(x.sum(), 1)) for x in counts]
+        gaps = [x - np.rint(_independent(x)) for x in counts]
         return (np.array([int(np.abs(g).sum()) for g in gaps], dtype=np.int64),)
+
+
+class Understated(Interactions):
+    """Planted: an interaction is said to move as a table does, times a quarter, whatever its levels."""
+
+    def row_sensitivity(self, relation):
+        cells = [self.domain.size(c) for c in self.cliques]
+        return tuple(Sensitivity(2 * n, n**2 // 4, n, n) for n in cells)
+
+
+def _independent(table):
+    every, n = range(table.ndim), max(int(table.sum()), 1)
+    margins = (table.sum(axis=tuple(j for j in every if j != i)) / n for i in every)
+    return n * reduce(np.multiply.outer, margins)
 
 
 @pytest.mark.parametrize("query", [TooSure, OwnRows])
@@ -104,6 +121,29 @@ def test_planted_bugs_in_the_distances_are_caught(query):
     assert failures(found) != []
     honest = Distances(TINY, pairs, expected)
     assert failures(audit_replay(lambda c: c.measure(honest), TINY, unit, PureDP(1), count=150)) == []
+
+
+@pytest.mark.chance
+@pytest.mark.parametrize(
+    ("module", "name", "planted", "budget", "count"),
+    [
+        (distance_rounds, "Distances", TooSure, ZCDP("0.5"), 40),
+        (distance_rounds, "Distances", OwnRows, ZCDP("0.5"), 40),
+        (growth, "Interactions", Understated, ZCDP("0.5"), 5),
+        (selection_rounds, "Distances", TooSure, PureDP(10), 40),
+        (selection_rounds, "Distances", OwnRows, PureDP(10), 60),
+    ],
+)
+def test_planted_bugs_in_whole_runs_are_caught(module, name, planted, budget, count, monkeypatch):
+    """From the tables of single columns to the last step, each bug in the place where the procedure asks. Without them
+    the test above finds nothing."""
+    for rounds in (DistanceRounds, SelectionRounds):
+        monkeypatch.setattr(rounds, "enough", 0.0)
+    monkeypatch.setattr(distance_rounds, "STRONG", -1e9)
+    monkeypatch.setattr(module, name, planted)
+    unit = PrivacyUnit(relation="replace-one")
+    found = audit_replay(lambda c: AdaptiveField().fit(c), TINY, unit, budget, count=count)
+    assert MOVED in {finding.name for finding in failures(found)}
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
