@@ -19,7 +19,6 @@ import numpy as np
 
 from .dates import Dates
 from .errors import WEIGHTS_REFUSED, InputError, SchemaError, did_you_mean
-from .groups import Groups
 from .sought import KEYS, Sought, sought_in
 from .spelling import first_twice, level_text, number_or_nan, number_text, plain, tidy
 
@@ -95,7 +94,7 @@ class Attribute:
         What is to be found privately before anything is learned. Until then numbers are counted on a fine public grid,
         and levels that are not listed count as ``other``.
     groups:
-        Which levels of another column each of its levels stands for (:mod:`discreet.groups`). No row holds such a
+        Which levels of another column each of its levels stands for (:class:`Groups`). No row holds such a
         column: it is counted by the other one.
     """
 
@@ -460,6 +459,34 @@ class Attribute:
         if "groups" in entry:
             fields["groups"] = _groups(name, entry["groups"])
         return cls(name, **fields, sought=sought)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Levels taken together: ``codes`` has the group of each level of the column ``of``. No group is empty.
+
+    Where a column has more levels than records can fill, tables of groups say more for the same noise. Which levels
+    form a group is public: it follows from what was released (:mod:`discreet.learn.fields.grouping`).
+    """
+
+    of: Attribute
+    codes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        codes = self.codes
+        if self.of.groups is not None:
+            raise SchemaError(f"the levels of {self.of.name!r} are groups already")
+        if any(type(c) is not int for c in codes) or len(codes) != self.of.size:
+            raise SchemaError(f"the groups of {self.of.name!r} name one group for each of its {self.of.size} levels")
+        if not codes or {*codes} != {*range(max(codes) + 1)}:
+            raise SchemaError(f"the groups of {self.of.name!r} are numbered 0, 1, …, and none of them is empty")
+
+    @property
+    def number(self) -> int:
+        return max(self.codes) + 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.of.name, "of": self.of.to_dict(), "codes": list(self.codes)}
 
 
 def _groups(name: str, entry: Mapping[str, Any]) -> Groups:

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from discreet import ZCDP, ApproxDP, Attribute, Curator, Domain, Ledger, PrivacyUnit, Release, encode
+from discreet.attribute import Groups
 from discreet.audit import audit_replay, failures
 from discreet.domain import in_groups
 from discreet.errors import InputError, SchemaError
-from discreet.groups import Groups, together
 from discreet.learn.fields import distance_rounds, grouping
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.distance_rounds import DistanceRounds
-from discreet.learn.fields.grouping import groups_of, may_group, seen_in, shares_within, split_domain
+from discreet.learn.fields.grouping import groups_of, may_group, seen_in, shares_within, split_domain, together
 from discreet.learn.transcript import Transcript
 from discreet.measurement import Measurement, Measurements
 from discreet.models import GroupedField, MarkovRandomField

@@ -7,8 +7,8 @@ from itertools import combinations, product
 import numpy as np
 from hypothesis import strategies as st
 
-from discreet.domain import Attribute, Domain
-from discreet.groups import Groups
+from discreet.attribute import Attribute, Groups
+from discreet.domain import Domain
 from discreet.models import (
     BayesianNetwork,
     BinaryMRF,

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from test_other_schemas import every_kind
 
-from discreet.domain import Attribute, Domain
+from discreet.attribute import Attribute, Groups
+from discreet.domain import Domain
 from discreet.errors import InputError
-from discreet.groups import Groups
 from discreet.learn.chains.tied import TiedField
 from discreet.learn.fields.likelihood import Field
 from discreet.learn.networks.search import Dependence

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..attribute import Groups
 from ..domain import Clique, Domain
 from ..errors import CostError, InputError, counted
 from ..factor import CliqueVector, Factor, log_of, spread
 from ..graph import DEFAULT_MEMORY_LIMIT
-from ..groups import Groups
 from .base import Model
 from .checks import archive_domain, archive_names
 from .markov import MarkovRandomField
@@ -26,7 +26,8 @@ class GroupedField(Model):
     """P(x) = P(groups of x) · Π P(level | its group).
 
     ``field`` is over the same columns in the same order, some of them with groups of levels in the place of levels
-    (:mod:`discreet.groups`); ``within`` has for each of these columns the probability of each level given its group.
+    (:class:`~discreet.attribute.Groups`); ``within`` has for each of these columns the probability of each level given
+    its group.
 
     Inference is on the field with one more leaf for each grouped column, the table of its levels and groups: what the
     levels cost is added, not multiplied.

@@ -86,8 +86,9 @@ class Query(ABC):
     @property
     def grouped(self) -> tuple[Attribute, ...]:
         """The columns that rows do not hold, because their levels are groups of levels of others
-        (:mod:`discreet.groups`). A record has one level of these, so it is in one group: tables with such a column are
-        moved as by any other, and a sensitivity that holds for a column of so many levels holds for it."""
+        (:class:`~discreet.attribute.Groups`). A record has one level of these, so it is in one group: tables with such
+        a column are moved as with any other, and a sensitivity that holds for a column of so many levels holds for it.
+        """
         candidates = [a for a in self.domain.attributes if a.groups is not None]
         used = {n for c in self.cliques or () for n in c} if candidates else set()
         return tuple(a for a in candidates if a.name in used)

@@ -143,7 +143,7 @@ class Table(ABC):
     @abstractmethod
     def count(self, cliques: Sequence[Clique], grouped: Sequence[Attribute] = ()) -> tuple[IntArray, ...]:
         """Contingency tables of many cliques in one pass, each of the shape of its clique; ``grouped``: columns among
-        theirs whose levels are groups of the levels of a column of the rows (:mod:`discreet.groups`)."""
+        theirs whose levels are groups of the levels of a column of the rows (:class:`discreet.attribute.Groups`)."""
 
     def weighed(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
         """The same with weights: each of the K rows of a person counts ⌊2²⁰/K⌋."""

@@ -25,15 +25,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...attribute import Attribute
+from ...attribute import Attribute, Groups
 from ...domain import Domain, in_groups
 from ...errors import counted
 from ...frames import free_name
-from ...groups import Groups, together
 from ...measurement import Measurement, Measurements
 from ...noise import Noise
 from ..consistency import estimated_total, pooled
@@ -186,3 +186,13 @@ def _shares(counts: Array, variance: float, codes: NDArray[np.intp]) -> Array:
     shrunk = np.maximum(mean[codes] + kept[codes] * (counts - mean[codes]), 0.0)
     sums = np.bincount(codes, shrunk)
     return np.where(sums[codes] > 0, shrunk / np.maximum(sums, 1e-300)[codes], 1.0 / members[codes])
+
+
+def together(table: NDArray[Any], groups: Mapping[int, Groups]) -> NDArray[Any]:
+    """A table with the levels of some of its axes taken together: cells are added up."""
+    for axis, own in groups.items():
+        codes = np.asarray(own.codes)
+        order = np.argsort(codes, kind="stable")
+        firsts = np.searchsorted(codes[order], np.arange(own.number))
+        table = np.add.reduceat(np.take(table, order, axis=axis), firsts, axis=axis)
+    return table
