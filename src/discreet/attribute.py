@@ -478,7 +478,7 @@ class Groups:
             raise SchemaError(f"the levels of {self.of.name!r} are groups already")
         if any(type(c) is not int for c in codes) or len(codes) != self.of.size:
             raise SchemaError(f"the groups of {self.of.name!r} name one group for each of its {self.of.size} levels")
-        if not codes or {*codes} != {*range(max(codes) + 1)}:
+        if not codes or sorted({*codes}) != [*range(len({*codes}))]:  # never as many as a file may say
             raise SchemaError(f"the groups of {self.of.name!r} are numbered 0, 1, …, and none of them is empty")
 
     @property
@@ -492,6 +492,8 @@ class Groups:
 def _groups(name: str, entry: Mapping[str, Any]) -> Groups:
     if {*entry} != {"name", "of", "codes"} or not isinstance(entry["of"], Mapping):
         raise SchemaError(f"column {name!r}: groups say whose levels they are, and the group of each")
+    if "groups" in entry["of"]:  # before it is read, however deep it goes
+        raise SchemaError(f"column {name!r}: its groups are of levels that are groups already")
     if not isinstance(entry["codes"], list):
         raise SchemaError(f"column {name!r}: the groups are a list of numbers")
     return Groups(Attribute.from_dict(entry["name"], entry["of"]), tuple(entry["codes"]))

@@ -239,4 +239,7 @@ def _forecast(attribute: Attribute) -> Attribute:
 def in_groups(domain: Domain, grouped: Iterable[Attribute]) -> Domain:
     """The columns in order, with these groups of levels in the place of the columns that have the levels."""
     instead = {a.groups.of.name: a for a in grouped if a.groups is not None}
+    for a in domain.attributes:
+        if a.name in instead and (groups := instead[a.name].groups) is not None and groups.of.labels != a.labels:
+            raise SchemaError(f"column {a.name!r} has other levels than those that were taken together")
     return Domain(tuple(instead.get(a.name, a) for a in domain.attributes)) if instead else domain

@@ -9,7 +9,7 @@ from discreet import ZCDP, ApproxDP, Attribute, Curator, Domain, Ledger, Privacy
 from discreet.attribute import Groups
 from discreet.audit import audit_replay, failures
 from discreet.domain import in_groups
-from discreet.errors import InputError, SchemaError
+from discreet.errors import CostError, InputError, SchemaError
 from discreet.learn.fields import distance_rounds, grouping
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.distance_rounds import DistanceRounds
@@ -21,7 +21,7 @@ from discreet.noise import Noise
 from discreet.privacy.claims import contradictions
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.mechanisms import SecureGateway
-from discreet.privacy.query import CellSums, Marginals
+from discreet.privacy.query import CellSums, LargestSum, Marginals
 from discreet.privacy.unit import PrivacyUnit as Unit
 from discreet.schema import parse_schema
 from discreet.spec import resolve
@@ -71,6 +71,47 @@ def test_groups_are_checked():
     for wrong in ({}, {"name": "a", "of": 3, "codes": [0]}, {"name": "a", "of": own.to_dict(), "codes": "0110"}):
         with pytest.raises(SchemaError):
             Attribute.from_dict("b", {"levels": [0, 1], "groups": wrong})
+
+
+def test_a_file_makes_no_work_beyond_its_size():
+    """Of groups a file may say any number, and that their levels are groups in turn, as often as it likes."""
+    wild = {"name": "a", "of": {"levels": [0, 1]}, "codes": [0, 10**15]}
+    with pytest.raises(SchemaError, match="numbered 0, 1"):
+        Attribute.from_dict("b", {"levels": [0, 1], "groups": wild})
+    deep = {"levels": [0]}
+    for _ in range(5000):
+        deep = {"levels": [0], "groups": {"name": "a", "of": deep, "codes": [0]}}
+    with pytest.raises(SchemaError, match="groups already"):
+        Attribute.from_dict("b", deep)
+    own = Attribute.categorical("a", 30_000)
+    each = Attribute.categorical("b", own.labels, groups=Groups(own, tuple(range(own.size))))
+    field = MarkovRandomField(Domain((each,)), {("b",): np.zeros(own.size)})
+    with pytest.raises(CostError, match="900,000,000 cells"):
+        GroupedField(Domain((own,)), field, {"a": np.ones(own.size)})
+
+
+def test_groups_of_other_levels_than_those_of_the_column_are_refused():
+    five = Attribute.categorical("age", 5)
+    grouped = Attribute.categorical("age in groups", 2, groups=Groups(five, (0, 0, 1, 1, 1)))
+    with pytest.raises(SchemaError, match="other levels than those that were taken together"):
+        in_groups(MANY, [grouped])
+    tables = [
+        Measurement("age", np.ones(4, dtype=int), Noise("laplace", 1.0), Domain.of({"age": 4}), ("age",)),
+        Measurement("groups", np.ones(2, dtype=int), Noise("laplace", 1.0), Domain((grouped,)), ("age in groups",)),
+    ]
+    with pytest.raises(SchemaError, match="other levels"):
+        AdaptiveField().estimate(Measurements(tables, {"origin": "release"}))
+
+
+@pytest.mark.parametrize("name", ["sex", "age"])
+def test_groups_with_the_name_of_a_column_of_the_rows_are_refused_before_anything_is_spent(name):
+    forged = Attribute.categorical(name, 6, groups=in_tens().groups)
+    with Curator(encode(people(50), MANY), PrivacyUnit(), ZCDP(1)) as curator:
+        with pytest.raises(SchemaError, match="declared twice"):
+            curator.measure(Marginals(Domain((forged,)), [(name,)]))
+        with pytest.raises(SchemaError, match="declared twice"):
+            curator.select(LargestSum(Marginals(Domain((forged,)), [(name,)])))
+        assert curator.spent is None
 
 
 def test_a_schema_says_nothing_of_groups():

@@ -308,6 +308,26 @@ def test_a_sample_of_gaussian_steps_is_refused_before_it_is_paid(relation):
     assert contradictions({**about, "spent": None, "steps": [said]}) != []
 
 
+@pytest.mark.parametrize("query", ["partition", "in sequence"])
+def test_a_part_of_gaussian_steps_cannot_be_paid_by_mu_and_spend_epsilon(query):
+    """A share has a μ² and perhaps an ε, either of which may be spent: as a part of rows or steps it would be booked by
+    its μ² alone, and noise that costs any ε would follow from a card of ε = 1."""
+    budget, unit, share = ApproxDP(1, "1e-6"), PrivacyUnit(), GaussianDP("1e-6", 1000)
+    place = {"in": "block or sample", "of": 2, "block": 1} if query == "partition" else {"in": "sequence", "of": 2}
+    draw = {"kind": "laplace", "scale": 0.001, "l1": 1, "times": 1}
+    measured = {"query": "Marginals", "parts": ["a"], "noise": "laplace", "share": PureDP(1000).to_dict()}
+    steps = [
+        {"query": "Gaussian steps", "share": budget.to_dict()},
+        {"in": "Gaussian steps", "of": 1, "query": query, "blocks": 1, "share": share.to_dict()},
+        {**place, **measured, "draws": [draw], "unit": {"max_rows": 1, "relation": "add-remove"}},
+    ]
+    said = {"budget": budget.to_dict(), "unit": unit.to_dict(), "spent": budget.to_dict(), "steps": steps}
+    assert "has a share in ε, ρ or (ε, δ)" in contradictions(said)[0]
+    asked = Curator(ROWS, unit, budget).in_gaussian()
+    with pytest.raises(BudgetError, match=r"PureDP\(ε\), ZCDP\(ρ\) or ApproxDP"):
+        asked.partition(1, share) if query == "partition" else asked.in_sequence(share)
+
+
 def test_shares_of_another_notion_are_no_contradiction():
     """Noise has its cost in both, so a Gaussian step may be asked with ρ, and a step of the whole with μ²."""
     for ask in (

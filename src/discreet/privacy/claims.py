@@ -167,6 +167,8 @@ class _Book:
         return self.accounts[place]
 
     def _open(self, number: int, step: Mapping[str, Any], share: Budget) -> None:
+        if isinstance(share, GaussianDP):  # its ε, or its μ²: what such a part costs is neither alone
+            raise _Contradiction(f"a part of the rows or of the steps has a share in ε, ρ or (ε, δ), and not {share}")
         if "rounds" in step:
             _check_rounds(step, share)
         elif step["query"] == "partition":
