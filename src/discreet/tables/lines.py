@@ -346,13 +346,13 @@ def _plain_fields(piece: Piece, form: Form, columns: Sequence[int]) -> list[Text
     if quoted := _QUOTE in text:
         before = np.cumsum((a == ord('"')).view(np.uint8), dtype=np.uint8)  # odd or even is all that counts
         marks = marks[before[marks] & 1 == 0]
-    marks = marks.reshape(piece.rows, form.columns)
-    lines = np.concatenate([[0], marks[:-1, -1] + 1])
+    grid = marks.reshape(piece.rows, form.columns)
+    lines = np.concatenate([[0], grid[:-1, -1] + 1])
     spans = Spans(text, quoted=quoted)
     found = []
     for i in columns:
-        starts = marks[:, i - 1] + 1 if i else lines
-        ends = marks[:, i] - (len(form.line_end) - 1 if i == form.columns - 1 else 0)
+        starts = grid[:, i - 1] + 1 if i else lines
+        ends = grid[:, i] - (len(form.line_end) - 1 if i == form.columns - 1 else 0)
         found.append(spans.texts(starts, ends))
     return found
 
