@@ -9,8 +9,9 @@ import pytest
 
 from discreet import networks
 from discreet.learn.consistency import estimated_total
-from discreet.learn.fields import refits
+from discreet.learn.fields import mirror, refits
 from discreet.learn.fields.adaptive import AdaptiveField
+from discreet.learn.fields.batched import History, minima
 from discreet.learn.learner import Learner
 from discreet.learn.networks.found import FoundNetwork
 from discreet.privacy.budget import ApproxDP, PureDP
@@ -48,6 +49,48 @@ def test_many_at_once_are_the_fits_one_by_one(learner: Learner, budget) -> None:
     # A fit by itself is right to some 5 to 13 % of how far noise moves it, one of many to some 3 %. Over 100 other
     # seeds the ratio was .02 to .25.
     assert np.linalg.norm(error) < 0.4 * np.linalg.norm(moved)
+
+
+@pytest.mark.parametrize("budget", [ApproxDP(1, "1e-6"), PureDP("0.3")], ids=str)
+def test_many_at_once_are_nearer_to_the_exact_fits_than_fits_by_themselves(
+    budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domain, _, measured = _measured(AdaptiveField(), "sachs", 5000, budget)
+    model = AdaptiveField().estimate(measured, domain)
+    sets = _draws(domain, measured, model, 6)
+    at_once = AdaptiveField().estimates(sets, domain)
+    monkeypatch.setattr(mirror, "TOLERANCE", 1e-12)
+    monkeypatch.setattr(mirror, "MOST_ITERATIONS", 3000)
+    exact = [AdaptiveField().estimate(one, domain) for one in sets]
+    error = [_tables(a) - _tables(b) for a, b in zip(at_once[1:], exact[1:], strict=True)]
+    moved = [_tables(b) - _tables(exact[0]) for b in exact[1:]]
+    assert np.linalg.norm(_flat(error)) < 0.1 * np.linalg.norm(_flat(moved))
+
+
+def _flat(tables):
+    return np.concatenate([np.ravel(each) for each in tables])
+
+
+def test_minima_of_many_functions_are_those_of_each() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 20, 20))
+    hessians = np.eye(20) + root @ root.transpose(0, 2, 1)  # up to 60: a whole step is far too long
+    wanted = rng.normal(size=(20, 5))
+    asked = []
+
+    def loss(at):
+        asked.append(at)
+        away = at - wanted
+        pulled = np.einsum("kij,jk->ik", hessians, away)
+        quartic = (away**4).sum(axis=0)
+        return 0.5 * (away * pulled).sum(axis=0) + quartic, pulled + 4 * away**3
+
+    history = History()
+    found = minima(loss, np.zeros((20, 5)), 1e-9, history)
+    assert np.abs(found - wanted).max() < 1e-9
+    first, asked[:] = len(asked), []
+    assert np.abs(minima(loss, found + 0.01, 1e-9, history) - wanted).max() < 1e-9
+    assert len(asked) < first  # what was learned serves the next
 
 
 def test_what_is_too_large_is_fitted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,11 @@ of its steps maximises ⟨θ, t⟩ − A(θ) − ½Σ r_i θ_i², where rθ is t
 is a sum of interactions, θ = r⁻¹Bu =: Ku, of which there are far fewer than cells (16 columns of two levels and all
 their triples: 696 of 4,480). In u the Hessian is Kᵀ(Cov_θ(cells) + r)K. The covariance is that of some thousand records
 drawn from the first fit. With LLᵀ for it and z = Lᵀu, all Hessians are near the identity, so that L-BFGS on all fits
-together, one batch through the engine at a time, takes some eight batches a step, where a fit by itself takes fifty
-runs. The gradients are exact: the sample decides how fast it goes, never where to.
+at once (:mod:`.batched`), one batch through the engine at a time, takes some five batches a step, where a fit by itself
+takes fifty runs. The gradients are exact: the sample decides how fast it goes, never where to.
 
-It stops when the gradients, which are about the distance that is left in z, are small beside how far fits are apart.
+It stops when the gradients, which are about the distance that is left in z, are small beside how far fits are apart. On
+the way they need not be as small: the next step begins where the last one ended, and pulls on from there.
 """
 
 from __future__ import annotations
@@ -29,17 +30,20 @@ from ...frames import free_name
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
 from ..consistency import Estimates, pooled, reconciled
+from .batched import History, minima
 from .evidence import records_and_known
 from .likelihood import Array, Field
 from .mirror import Flow, flow_to
 
-PRECISION = 0.15
-"""The largest entry of a gradient by the root mean square of how far fits are apart. Fits are then right to 1 to 4 % of
-that (child, alarm, sachs, Adult, NLTCS at (1, 1e-6)); fits by themselves to 5 to 13 % (child, alarm, Adult)."""
-MOST_ITERATIONS = 60
+PRECISION, ON_THE_WAY = 0.05, 0.6
+"""The largest entry of a gradient by the root mean square of how far fits are apart, at the end and before. Fits are
+then right to 4 to 5 % of that (child, sachs, Adult at (1, 1e-6)); fits by themselves to 5 to 13 % (child, alarm,
+Adult)."""
 MOST_INTERACTIONS = 5000
 """Numbers that tables which agree depend on, up to which the square of so many is worth its memory: 200 MB."""
 _FEWEST_RECORDS, _MOST_RECORDS, _MOST_ENTRIES = 2000, 8000, 8_000_000
+_SHRUNK = 0.1
+"""So much nearer to 0 are covariances than a sample has them: the least eigenvalues of a sample are too small."""
 _MOST_BATCH = 1 << 24
 """Cells of all junction trees of a batch: 128 MB."""
 
@@ -80,13 +84,10 @@ def _alone(domain: Domain, tables: Estimates, total: float, known: float) -> Cli
 def _targets(domain: Domain, field: Field, many: Sequence[Estimates], totals: Array) -> Array:
     """What the flows go to, a column for each: tables made to agree. As this is linear, all of them agree at once when
     the number of the set counts as one more column of every table."""
-    if any(t.together is not None for t in many[0].values()):  # their interactions are not those of wider tables
-        apart = [field.join({c: t.values for c, t in reconciled(domain, one).items()}) for one in many]
-        return np.stack(apart, axis=1) / totals
     which = free_name("set", domain.names)
     wider = Domain((Attribute.categorical(which, len(many)), *domain.attributes))
     stacked = {
-        (which, *c): CountTable((which, *c), np.stack([one[c].values for one in many]), table.variance)
+        (which, *c): CountTable((which, *c), np.stack([one[c].values for one in many]), table.variance, table.together)
         for c, table in many[0].items()
     }
     agreed = reconciled(wider, stacked)
@@ -150,49 +151,40 @@ def _covariance(field: Field, theta: Array, K: Any) -> Array:
     lies_in = csr_array((np.ones(len(at)), at, np.arange(0, len(at) + 1, len(cells))), shape=(n, field.size))
     features = (lies_in @ K).toarray()
     features -= features.mean(axis=0)
-    return np.asarray(features.T @ features / n)
+    found = features.T @ features / n
+    variances = found.diagonal().copy()
+    found *= 1 - _SHRUNK
+    np.fill_diagonal(found, variances)
+    return np.asarray(found)
 
 
 def _followed(first: Flow, K: Any, steps: Sequence[Array], root: Array, targets: Array, longer: Array) -> Array:
     """Where the flows to these targets stop; ``longer`` is the ridge of each divided by that of the first (flows go on
     for a time in proportion to the number of records), ``steps`` the interactions on the way of the first."""
     from scipy.linalg import solve_triangular  # slow to import
-    from scipy.optimize import minimize
 
     ridge = first.ridge[:, None] * longer
     field, shape = first.field, (root.shape[0], targets.shape[1])
 
     def u_of(z: Array) -> Array:
-        return np.asarray(solve_triangular(root, z.reshape(shape), lower=True, trans="T", check_finite=False))
+        return np.asarray(solve_triangular(root, z, lower=True, trans="T", check_finite=False))
 
     def in_z(theta_gradient: Array) -> Array:
         return np.asarray(solve_triangular(root, K.T @ theta_gradient, lower=True, check_finite=False))
 
     theta, before, apart = np.zeros(targets.shape), np.zeros(field.size), np.zeros(shape)
-    for there in steps:
+    history = History()
+    for there, precision in zip(steps, [ON_THE_WAY] * (len(steps) - 1) + [PRECISION], strict=True):
         pulled = targets + ridge * theta
         far = in_z(pulled - (first.target + first.ridge * before)[:, None])
 
-        def loss(z: Array, pulled: Array = pulled) -> tuple[float, Array]:
+        def loss(z: Array, pulled: Array = pulled) -> tuple[Array, Array]:
             at = K @ u_of(z)
             log_partition, mu = field.many(at)
             pull = ridge * at
-            value = float(log_partition.sum() - (at * pulled).sum() + 0.5 * (at * pull).sum())
-            return value, in_z(mu - pulled + pull).reshape(-1)
+            return log_partition - (at * (pulled - 0.5 * pull)).sum(axis=0), in_z(mu - pulled + pull)
 
-        found = minimize(
-            loss,
-            (root.T @ (there[:, None] + apart)).reshape(-1),
-            jac=True,
-            method="L-BFGS-B",
-            options={
-                "maxiter": MOST_ITERATIONS,
-                "maxfun": 2 * MOST_ITERATIONS,
-                "ftol": 1e-14,
-                "gtol": PRECISION * float(np.sqrt(np.mean(far**2))),
-                "maxcor": 10,
-            },
-        )
-        u = u_of(found.x)
+        small = precision * float(np.sqrt(np.mean(far**2)))
+        u = u_of(minima(loss, root.T @ (there[:, None] + apart), small, history))
         theta, before, apart = K @ u, K @ there, u - there[:, None]
     return np.asarray(theta)
