@@ -41,6 +41,7 @@ from ..models.base import Model
 from ..models.marginals import marginals
 from ..models.records import RandomState
 from ..progress import track
+from . import student
 from .together import Together
 
 Array = NDArray[np.float64]
@@ -198,12 +199,10 @@ class NoiseIntervals:
 
     def of(self, question: Callable[[Model], Any]) -> Interval:
         """An interval for any numbers that can be computed from a model, probabilities or not."""
-        from scipy.special import stdtrit  # 0.2 s to import: plans and releases without ± start without it
-
         estimate = np.asarray(question(self.model), dtype=np.float64)
         moves = np.stack([np.asarray(question(m), dtype=np.float64) for m in self.draws]) - self._target(question)
         # Student's quantile and not the normal one: the root mean square is itself known from so many draws only.
-        half = float(stdtrit(len(self.draws), (1 + self.level) / 2)) * np.sqrt(np.mean(moves**2, axis=0))
+        half = student.half_width(len(self.draws), self.level) * np.sqrt(np.mean(moves**2, axis=0))
         return Interval(estimate, estimate - half, estimate + half, self.level)
 
     def marginal(self, names: Iterable[str] | str, given: Mapping[str, object] | None = None) -> Interval:
