@@ -227,7 +227,7 @@ def _exact_event(
 def mutual_information(model: Distribution) -> dict[tuple[str, str], float]:
     """Of the two ends of every edge, in nats."""
     fits = model.forecast.bytes <= DEFAULT_MEMORY_LIMIT
-    beliefs = model._calibrated if fits else infer(model.domain, model.potentials, random_state=0)
+    beliefs: Any = model._calibrated if fits else infer(model.domain, model.potentials, random_state=0)
     out = {}
     for a, b in model.edges:
         p = beliefs.probabilities((a, b)) if fits else beliefs.marginal((a, b)).exp()

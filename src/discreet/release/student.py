@@ -1,5 +1,5 @@
-"""Student's distribution for a whole number of degrees of freedom, in closed form: SciPy has it too, and takes a fifth of
-a second to import for this alone."""
+"""Student's distribution for a whole number of degrees of freedom, in closed form: SciPy has it too, and takes a fifth
+of a second to import for this alone."""
 
 from __future__ import annotations
 
