@@ -86,10 +86,10 @@ def test_minima_of_many_functions_are_those_of_each() -> None:
         return 0.5 * (away * pulled).sum(axis=0) + quartic, pulled + 4 * away**3
 
     history = History()
-    found = minima(loss, np.zeros((20, 5)), 1e-9, history)
+    found = minima(loss, np.zeros((20, 5)), 1e-9, history, np.copy)
     assert np.abs(found - wanted).max() < 1e-9
     first, asked[:] = len(asked), []
-    assert np.abs(minima(loss, found + 0.01, 1e-9, history) - wanted).max() < 1e-9
+    assert np.abs(minima(loss, found + 0.01, 1e-9, history, np.copy) - wanted).max() < 1e-9
     assert len(asked) < first  # what was learned serves the next
 
 

@@ -51,8 +51,6 @@ _ROUNDING = 1e-6
 SAME = 0.005
 """Probabilities of a model that is learned again differ by less on any machine: 5·10⁻⁴ for our defaults and for methods
 as published that stop on their way, 0.003 for Gibbs chains of the first version."""
-_BELONGS = 0.001
-"""Less than that: of a model and one made with other options more must not pass for the same."""
 FEW = 2.0
 """A condition is rare when it has fewer records than this many standard deviations of noise in a cell."""
 
@@ -381,9 +379,9 @@ def check_belongs(refit: Refit, measurements: Measurements, model: Model) -> Non
             "the model has other columns or another graph than what refit makes of these measurements; give the model "
             "that the same learner estimated from them, for example model = learner.estimate(measurements)"
         )
-    if distance(model, again) <= _BELONGS:
+    if distance(model, again) <= SAME:
         return
-    if distance(again, refit(measurements)) <= _BELONGS:  # an estimator that draws at random may differ from run to run
+    if distance(again, refit(measurements)) <= SAME:  # an estimator that draws at random may differ from run to run
         raise InputError(
             "the model is not what refit makes of these measurements: it was learned from others, or with other "
             "options. Give model = refit(measurements)"

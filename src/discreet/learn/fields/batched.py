@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Loss = Callable[[Array], tuple[Array, Array]]
 """Of points, a column each, the values and the gradients."""
+Step = Callable[[Array], Array]
 MOST_KEPT, MOST_EVALUATIONS = 10, 120
 _ENOUGH, _SHORTER = 1e-4, 0.4
 """A step must gain this part of what its slope promises; else it becomes so many times shorter."""
@@ -24,36 +25,39 @@ _ROUNDING = 1e-12
 class History:
     """Steps and what gradients changed along them: what L-BFGS knows of the inverse Hessians."""
 
-    def __init__(self) -> None:
-        self._pairs: deque[tuple[Array, Array, Array]] = deque(maxlen=MOST_KEPT)
+    def __init__(self, kept: int = MOST_KEPT) -> None:
+        self._pairs: deque[tuple[Array, Array, Array]] = deque(maxlen=kept)
 
     def add(self, step: Array, change: Array) -> None:
         along = (step * change).sum(axis=0)
         self._pairs.append((step, change, np.divide(1.0, along, out=np.zeros_like(along), where=along > 0)))
 
-    def times(self, gradient: Array) -> Array:
-        """The inverse Hessian, as far as it is known, times the gradient; the gradient where nothing is."""
+    def times(self, gradient: Array, first: Step) -> Array:
+        """The inverse Hessian times the gradient, as far as it is known: ``first`` before any step was made."""
         out, parts = gradient.copy(), []
         for step, change, inverse in reversed(self._pairs):
             parts.append(inverse * (step * out).sum(axis=0))
             out -= parts[-1] * change
-        if self._pairs:
-            _, change, inverse = self._pairs[-1]
-            size = inverse * (change**2).sum(axis=0)
-            out /= np.where(size > 0, size, 1.0)
+        out = first(out)
         for (step, change, inverse), part in zip(self._pairs, reversed(parts), strict=True):
             out += step * (part - inverse * (change * out).sum(axis=0))
         return out
 
 
-def minima(loss: Loss, start: Array, small: float, history: History) -> Array:
-    """Where no entry of a gradient is more than ``small``, from the columns of ``start``. Functions are convex, and
-    their Hessians not far from the identity, so that a whole step is right at first."""
+def minima(
+    loss: Loss, start: Array, small: float, history: History, first: Step, most: int = MOST_EVALUATIONS
+) -> Array:
+    """The minima of convex functions, from the columns of ``start``; ``first`` is about Newton's step for a gradient.
+
+    It ends where that step gains no more than ½·small² in any of them.
+    """
     at, (value, gradient), evaluations = start, loss(start), 1
-    while np.abs(gradient).max() > small and evaluations < MOST_EVALUATIONS:
-        direction = history.times(gradient)
+    while evaluations < most:
+        direction = history.times(gradient, first)
         slope, length = (gradient * direction).sum(axis=0), np.ones(at.shape[1])
-        while evaluations < MOST_EVALUATIONS:
+        if slope.max() <= small**2:
+            break
+        while evaluations < most:
             there = at - length * direction
             lower, steeper = loss(there)
             evaluations += 1
