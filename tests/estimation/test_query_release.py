@@ -139,6 +139,7 @@ def test_kind_refusals_before_anything_is_spent():
 # -- shown, run, recorded ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("size", [None, 300], ids=["private size", "public size"])
 @pytest.mark.parametrize("kind", WORKLOADS)
 @pytest.mark.parametrize("method", METHODS)
@@ -221,6 +222,7 @@ def test_signed_residuals_move_as_declared(kind, unit):
     assert max(np.abs(m).max() for m in moves) == score.linf(UNITS[unit])
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("kind", WORKLOADS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -242,6 +244,7 @@ class Worst:
 TWO = Domain.of({"a": 2, "b": 2})
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("oracle", [None, Worst()], ids=["best", "worst"])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("budget", [ZCDP(0.4), PureDP(1)], ids=["zcdp", "pure"])

@@ -185,6 +185,7 @@ EXACT: dict[str, tuple[Domain, Callable[[Curator], Any]]] = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("budget", [PureDP(1), PureDP(3), ZCDP(0.2), ApproxDP(1, 1e-3)], ids=str)
 @pytest.mark.parametrize("name", EXACT)
