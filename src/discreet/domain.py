@@ -242,3 +242,9 @@ def _forecast(attribute: Attribute) -> Attribute:
     if sought.integer and not whole:
         edges = tuple(np.arange(low, high + 1).tolist())
     return replace(attribute, edges=edges, heaps=sought.heaps, sought=None)
+
+
+def in_groups(domain: Domain, grouped: Iterable[Attribute]) -> Domain:
+    """The columns in order, with these groups of levels in the place of the columns that have the levels."""
+    instead = {a.groups.of.name: a for a in grouped if a.groups is not None}
+    return Domain(tuple(instead.get(a.name, a) for a in domain.attributes)) if instead else domain

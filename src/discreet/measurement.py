@@ -137,6 +137,12 @@ class Measurement:
             return self.clique
         return self.domain.clique(self.about["interaction"])
 
+    @property
+    def columns_told_of(self) -> frozenset[str]:
+        """The columns of the rows that it tells of: also where their levels are taken together."""
+        own = (self.domain[n] for n in self.told_of or ())
+        return frozenset(a.name if a.groups is None else a.groups.of.name for a in own)
+
     def as_table(self) -> CountTable:
         """The values with their columns and the variance of each; of contingency tables and interactions only."""
         if self.clique is None and self.told_of is not None:
