@@ -34,14 +34,14 @@ SETTINGS = tuple(
     for records in (10**4, 10**5, 10**6)
     for epsilon in (0.01, 0.1, 0.5, 1.0)
 )
-POPULATIONS, REPLICATIONS = 5, 5
+POPULATIONS, DRAWS = 5, 25
 FIRST, TUNED_ON = 8000, 7999
 RATES, CLIPS, ROUNDS, SAMPLED = (3.0, 10.0), (1.0, None), 50, 0.1
 Get = Callable[[str, Callable[[], Any]], Any]
 
 
 def curves(
-    get: Get, seed: int, settings: Iterable[Setting] = SETTINGS, draws: int = POPULATIONS * REPLICATIONS
+    get: Get, seed: int, draws: int, settings: Iterable[Setting] = SETTINGS
 ) -> dict[Setting, list[dict[str, float]]]:
     """KL from the truth by method, for each setting and draw; ``get`` keeps what was measured."""
     out: dict[Setting, list[dict[str, float]]] = {s: [] for s in settings}
