@@ -1,4 +1,4 @@
-"""The settings of the collective benchmark, and one trial of one: every method on one release of real noisy tables."""
+"""The settings of the collective benchmark, and one trial of one: every method for one budget."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def rows_of(model: MarkovRandomField, records: int, seed: int) -> MemoryTable:
 
 
 def trial(setting: Setting, number: int, *, peers: Collection[str] = (), descents: Descents = ()) -> dict[str, float]:
-    """KL from the truth and seconds of each method, for one model, its rows and one draw of noise.
+    """KL from the truth and seconds of each method, one model and its rows; all but ours learn from the same tables.
 
     ``peers`` adds what is slow, some of ``PEERS``; ``descents`` adds the best PSGD with δ = 1/N.
     """
-    truth, table, exact = _known(replace(setting, epsilon=1.0, target=None), number)
+    truth, table, exact = known(replace(setting, epsilon=1.0, target=None), number)
     cliques, domain, n = truth.cliques, truth.domain, setting.records
     out = {"non-private": truth.kl(exact)}
 
@@ -97,8 +97,10 @@ def trial(setting: Setting, number: int, *, peers: Collection[str] = (), descent
     note("uniform", lambda: MarkovRandomField.uniform(domain))
     note("random", lambda: random_field(domain, cliques, number))
     with Curator(table, budget=PureDP(setting.epsilon)) as curator:
-        measured = NoiseAwareField(cliques).measure(curator)
-    note("noise_aware", lambda: NoiseAwareField(cliques).estimate(measured, domain), 3)
+        measured = NaiveField(cliques).measure(curator)
+    with Curator(table, budget=PureDP(setting.epsilon)) as curator:
+        own = NoiseAwareField(cliques).measure(curator)  # where noise is large it asks for other tables
+    note("noise_aware", lambda: NoiseAwareField(cliques).estimate(own, domain), 3)
     note("naive", lambda: NaiveField(cliques).estimate(measured, domain), 3)
     if "oracle" in peers:
         fits = [truth.kl(NaiveField(cliques, penalty=p).estimate(measured, domain)) for p in PENALTIES]
@@ -120,7 +122,7 @@ def trial(setting: Setting, number: int, *, peers: Collection[str] = (), descent
 
 
 @lru_cache(maxsize=8)
-def _known(setting: Setting, number: int) -> tuple[MarkovRandomField, MemoryTable, MarkovRandomField]:
+def known(setting: Setting, number: int) -> tuple[MarkovRandomField, MemoryTable, MarkovRandomField]:
     """Model, rows and non-private fit, which several ε share."""
     truth = setting.truth(number)
     table = rows_of(truth, setting.records, number)

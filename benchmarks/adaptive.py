@@ -9,7 +9,8 @@ The error is the mean total variation between a table in the records and in the 
 triples and 100 sets of five (those of at most 300,000 cells), all marginals exact. The peers are their published rules
 on our engine and our fit (:mod:`benchmarks._adaptive_peers`). A full run also has OpenDP's own programs, by the records
 that they make (:mod:`benchmarks._adaptive_records`; environments of their own, see ``bench peers``), and every run has
-sizes from 50 records to a million beside independent columns (:mod:`benchmarks._adaptive_sizes`).
+sizes from 50 records to a million beside independent columns (:mod:`benchmarks._adaptive_sizes`) and counts how many
+intervals of certificates cover (:mod:`benchmarks._adaptive_certificates`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import _adaptive_records, _adaptive_sizes
+from benchmarks import _adaptive_certificates, _adaptive_records, _adaptive_sizes
 from benchmarks._adaptive_peers import AIM, MST, SWIFT
 from benchmarks.harness import Checkpoint, one_thread, row
 from discreet import networks
@@ -100,6 +101,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         for (name, budget), results in found.items():
             yield from rows_of(name, budget, results)
         yield from _adaptive_sizes.rows(quick, seed, kept)
+        yield from _adaptive_certificates.rows(quick, seed, kept)
         if not quick:
             yield from summary(found)
             tasks = [Task(name, seed, 0, folder) for name in names if name not in missing]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._collective_work import DESCENTS, Setting, rows_of, trial
+from benchmarks._collective_work import Setting, rows_of
 from benchmarks.harness import one_thread, row
 from discreet.inference.best_record import Enumeration
 from discreet.inference.perturbed_leader import DataPlayer, Perturbation
@@ -46,32 +46,34 @@ STOPPED = tuple(
 SMALL = tuple(Setting("grid", 4, 10**5, e, nodes=9) for e in (0.1, 1.0)) + tuple(
     Setting("tree", 6, 10**5, e) for e in (0.1, 1.0)
 )
-FIGURE_2 = tuple(
-    Setting(graph, 5, records, epsilon)
-    for graph in ("third-order chain", "Erdős–Rényi")
-    for records in (10**4, 10**5, 10**6)
-    for epsilon in (0.1, 1.0)
-)
-"""Two of the paper's four ε and half of its states: what a busy machine finishes."""
 ROUNDS = (50, 200, 800, 3200)
 QUICK_ROUNDS = (100, 400, 1600)
 
 
 class Kept:
-    """Results by name in one JSON file, written after each; a quick run keeps none."""
+    """Results by name in one JSON file, a line each, written after each; a quick run keeps none. Several runs may write
+    to it."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path and path.exists() else {}
+        self.found = self._read()
+
+    def _read(self) -> dict[str, Any]:
+        return json.loads(self.path.read_text("utf-8")) if self.path is not None and self.path.exists() else {}
 
     def get(self, key: str, work: Callable[[], Any]) -> Any:
         if key not in self.found:
-            self.found[key] = work()
+            made = work()
+            self.found = {key: made, **self.found, **self._read()}
             if self.path is not None:
+                lines = [f"{json.dumps(k, ensure_ascii=False)}: {_line(v)}" for k, v in sorted(self.found.items())]
                 self.path.parent.mkdir(exist_ok=True)
-                text = json.dumps(dict(sorted(self.found.items())), indent=0, ensure_ascii=False)
-                write_atomically(self.path, [text.encode() + b"\n"])
+                write_atomically(self.path, [("{\n" + ",\n".join(lines) + "\n}\n").encode()])
         return self.found[key]
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def kept(name: str, quick: bool) -> Kept:
@@ -194,21 +196,12 @@ def directed(seed: int) -> Iterator[Row]:
 
 
 def figure_2(seed: int) -> Iterator[Row]:
-    """[BMSSHM17] Figure 2: the paper's N on 5 states, PSGD with its grid search at (10⁴, 1)."""
-    from benchmarks import _collective_figures as figures
+    """[BMSSHM17] Figure 2, as in the paper: 10 states, all ε, 25 draws, PSGD."""
+    from benchmarks import _collective_figure_2, _collective_figures
 
-    here, draws = kept("figure-2", False), 1
-
-    def one(setting: Setting, number: int) -> dict[str, float]:
-        found = DESCENTS if setting.epsilon == 1 and setting.records == 10**4 else ()
-        return trial(setting, number, peers=("paper",), descents=found)
-
-    numbers = [8000 + seed + d for d in range(draws)]
-    curves = {s: [here.get(f"{s}; {n}", lambda s=s, n=n: one(s, n)) for n in numbers] for s in FIGURE_2}
-    figures.figure_2(curves, IMAGES / "collective-figure-2.png")
-    worse = [r["cgm"] > r["naive"] for results in curves.values() for r in results]
-    yield row("settings in which CGM improves upon naive at λ = 10/N, share", f"Figure 2, {len(curves)} settings",
-              1 - statistics.fmean(worse), better="higher", method="cgm", runs=draws)  # fmt: skip
+    found = _collective_figure_2.curves(kept("figure-2", False).get, seed)
+    _collective_figures.figure_2(found, IMAGES / "collective-figure-2.png")
+    yield from _collective_figure_2.verdicts(found)
 
 
 def figure_3(seed: int) -> Iterator[Row]:

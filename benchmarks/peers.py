@@ -16,6 +16,7 @@ import itertools
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,12 +44,16 @@ PACKAGES = {
     "SmartNoise": ("smartnoise-synth",),
     "dpmm": ("dpmm",),
     "DataSynthesizer": ("DataSynthesizer",),
+    "dpsynth": ("dpsynth @ git+https://github.com/google/dpsynth@cf8075f",),
 }
+PYTHONS = {"dpsynth": "python3.12"}
+"""What a package wants of Python, where it is not ours."""
 DEFAULT = "discreet fit"
 OURS = {DEFAULT: None, "discreet fit --family network": "network", "discreet fit --family pairwise": "pairwise"}
 PURE = ("OpenDP MST", "OpenDP AIM", "DataSynthesizer PrivBayes")
 APPROXIMATE = ("SmartNoise MST", "OpenDP MST", "dpmm PrivBayes", "SmartNoise AIM", "OpenDP AIM", "dpmm MST", "dpmm AIM")
-PATIENCE = 900  # seconds for one run of a peer
+PATIENCE = 1800  # processor seconds for one run of a peer, so that a busy machine does not decide who is done
+INSTALLING = 900  # seconds
 SLOW = ("AIM", "dpmm")  # minutes a run, so there are fewer of them
 
 
@@ -183,10 +188,10 @@ def made_by(peer: str, domain: Domain, true: np.ndarray, budget: Budget, folder:
         call = [str(python), str(Path(__file__).with_name("_peers_work.py")), peer, records, task, made]
         alone = {**os.environ, "OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
         alone.pop("PYTHONPATH", None)  # its packages, not ours
-        try:
-            ran = subprocess.run(call, capture_output=True, text=True, check=False, timeout=PATIENCE, env=alone)
-        except subprocess.TimeoutExpired:
-            return None, {"failed": f"it takes more than {PATIENCE // 60} minutes"}
+        patient = ["bash", "-c", f'ulimit -t {PATIENCE}; exec "$@"', "bash", *call]
+        ran = subprocess.run(patient, capture_output=True, text=True, check=False, env=alone)
+        if ran.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+            return None, {"failed": f"it takes more than {PATIENCE // 60} minutes of processor time"}
         if ran.returncode:
             return None, {"failed": " ".join(ran.stderr.split())[-200:] or "no reason given"}
         header = Path(made).read_text().split("\n", 1)[0].split(",")
@@ -216,9 +221,9 @@ def environment(package: str, folder: Path) -> Path | None:
     if python.is_file():
         return python
     install = [str(python), "-m", "pip", "install", "-q", *PACKAGES[package]]
-    for call in ([sys.executable, "-m", "venv", str(base)], install):
+    for call in ([PYTHONS.get(package, sys.executable), "-m", "venv", str(base)], install):
         try:
-            if subprocess.run(call, capture_output=True, check=False, timeout=PATIENCE).returncode:
+            if subprocess.run(call, capture_output=True, check=False, timeout=INSTALLING).returncode:
                 return None
         except (OSError, subprocess.TimeoutExpired):
             return None

@@ -23,22 +23,29 @@ DESKTOP = tuple(
 """The extras that `./discreet` installs."""
 
 
-def environment(extras: Iterable[str] = (), *, core_alone: bool = False) -> dict[str, str]:
-    """Variables under which Python finds the core, these extras beside those of `./discreet`, and no other package."""
+def environment(extras: Iterable[str] = (), *, core_alone: bool = False, besides: Iterable[str] = ()) -> dict[str, str]:
+    """Variables under which Python finds the core, these extras beside those of `./discreet`, packages of the user's
+    own (``besides``), and no other one."""
+    installed = frozenset(extras) | (frozenset() if core_alone else frozenset(DESKTOP))
     paths = [str(ROOT / "tests" / "core_only"), str(ROOT / "src")]
     return {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "PYTHONPATH": os.pathsep.join(paths),
-        "ABSENT": " ".join(sorted(absent(frozenset(extras) | (frozenset() if core_alone else frozenset(DESKTOP))))),
+        "ABSENT": " ".join(sorted(absent(installed, frozenset(besides)))),
         "MPLBACKEND": "Agg",
     }
 
 
 @cache
-def absent(extras: frozenset[str]) -> frozenset[str]:
-    """Modules of all packages that are installed here and that neither the core nor these extras depend on."""
-    wanted = [*PROJECT["dependencies"], *(line for e in extras for line in PROJECT["optional-dependencies"][e])]
+def absent(extras: frozenset[str], besides: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Modules of all packages that are installed here and that neither the core nor these extras and packages depend
+    on."""
+    wanted = [
+        *PROJECT["dependencies"],
+        *besides,
+        *(line for e in extras for line in PROJECT["optional-dependencies"][e]),
+    ]
     found = {"discreet", "pip"}
     todo = [Requirement(line) for line in wanted]
     while todo:

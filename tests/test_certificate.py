@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
+import math
 
 import numpy as np
 import pytest
@@ -117,6 +119,25 @@ def test_the_number_of_records_widens_intervals():
     assert unsure.mean_at_most() > sure.mean_at_most() + 0.03
 
 
+def test_tables_share_the_doubt_about_the_number_of_records_by_their_columns():
+    """Of all pairs of p columns the mean has 2/p of the variance of one, of tables without a common column 1/m."""
+
+    def widening(cliques, squares=None, **more):
+        m = len(cliques)
+        each = {"counts": [0] * m, "noise": "gaussian", "scale": 1e-9, "grid": "1/64", "which": list(range(m))}
+        own = {"cliques": cliques, "squares": squares or [0.3] * m, "each": each, "records_deviation": 100.0, **more}
+        return Certificate.from_dict(facts(**own))._mean[1] * 2 * 1000 / 100
+
+    for p in (2, 5, 16):
+        pairs = [list(c) for c in itertools.combinations([f"x{i}" for i in range(p)], 2)]
+        assert widening(pairs) ** 2 == pytest.approx(0.3 * 2 / p)
+    assert widening([["a", "b", "c"]]) ** 2 == pytest.approx(0.3)
+    assert widening([["a", "b"], ["c", "d"]], [0.3, 0.5]) ** 2 == pytest.approx((0.3 + 0.5) / 4)
+    assert widening([["a"], ["b"]], weights=[3, 1]) ** 2 == pytest.approx(0.3 * 10 / 16)
+    nested = math.sqrt(0.3 * 0.5) * 2 / math.sqrt(2 * 3)  # two columns in common, of two and three
+    assert widening([["a", "b"], ["a", "b", "c"]], [0.3, 0.5]) ** 2 == pytest.approx((0.3 + 0.5 + 2 * nested) / 4)
+
+
 def test_the_worst_is_named_only_if_it_stands_out():
     assert "The worst, a × b: 0.20 (0.20 to 0.20) at 90 %." in str(Certificate.from_dict(facts((400, 20, 30))))
     quiet = Certificate.from_dict(facts((31, 29, 30), scale=64.0 * 20))
@@ -166,6 +187,7 @@ def test_some_of_many_pairs_and_a_workload_are_said():
         {"each": None},
         {"every": 2.5},
         {"records_deviation": float("inf")},
+        {"squares": [0.3, -0.3, 0.3]},
         {"total": {"counts": [1, 2], "noise": "laplace", "scale": 1.0, "grid": "1", "which": []}},
         {"each": {"counts": [1, 2, 3], "noise": "laplace", "scale": 1.0, "grid": "1", "which": [0, 1, 7]}},
         {"each": {"counts": [1, 2, 3], "noise": "laplace", "scale": 1.0, "grid": "0", "which": [0, 1, 2]}},

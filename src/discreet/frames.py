@@ -5,6 +5,7 @@ Only what is public comes here.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from .domain import level_text
-from .errors import FileFormatError, InputError, did_you_mean
+from .errors import FileFormatError, InputError, MissingPackageError, did_you_mean
+from .extras import needed
 
 _NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]*)?([eE][+-]?[0-9]+)?")
 BACKENDS = ("pandas", "polars", "pyarrow")
@@ -27,10 +29,15 @@ def frame_of(columns: Mapping[str, Sequence[Any]], backend: str | None = None) -
 
 
 def library(backend: str | None = None) -> Any:
-    """The library that makes frames: the one of this name, or the first of them that is installed (pyarrow always
-    is)."""
+    """The library that makes frames: the one of this name, or the first of them that is installed."""
     if backend is None:
-        return next(found for found in map(_installed, BACKENDS) if found is not None)
+        first = next((found for found in map(_installed, BACKENDS) if found is not None), None)
+        if first is None:
+            raise MissingPackageError(
+                "a frame needs the package pandas, polars or pyarrow, and none is installed: pip install pandas, or "
+                "write CSV, which needs none"
+            )
+        return first
     if backend not in BACKENDS:
         raise InputError(
             f"backend must be one of {', '.join(map(repr, BACKENDS))}; got {backend!r}"
@@ -39,7 +46,7 @@ def library(backend: str | None = None) -> Any:
     found = _installed(backend)
     if found is None:
         others = ", ".join(name for name in BACKENDS if name != backend)
-        raise InputError(f"{backend} is not installed; install it, or ask for another of {others}")
+        raise InputError(f"{backend} is not installed: pip install {backend}, or ask for another of {others}")
     return found
 
 
@@ -50,33 +57,49 @@ def _installed(name: str) -> Any:
         return None
 
 
-def public_rows(path: Path) -> Any:
-    """An Arrow table of all rows of a CSV or Parquet file that holds nothing private; of CSV, texts.
+def public_rows(path: Path) -> dict[str, Any]:
+    """The columns of a CSV or Parquet file that holds nothing private; of CSV, lists of texts.
 
     What stands in the file is not repeated should it not be readable: a wrong one may have been named.
     """
-    import pyarrow as pa
-    import pyarrow.csv
-    import pyarrow.parquet
-
     if not path.is_file():
         raise FileFormatError(f"there is no file {path}; name a CSV or Parquet file of public rows")
-    is_parquet = path.suffix.lower() == ".parquet"
+    if path.suffix.lower() == ".parquet":
+        return _public_parquet(path)
     try:
-        if is_parquet:
-            rows = pyarrow.parquet.ParquetFile(path)
-            _check_names(path, rows.schema_arrow.names)
-            return rows.read()
-        names = pyarrow.csv.open_csv(path).schema.names
-        _check_names(path, names)
-        types = dict.fromkeys(names, pa.string())
-        texts = pyarrow.csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
-        return pyarrow.csv.read_csv(path, convert_options=texts)
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            names = next(rows)
+            _check_names(path, names)
+            columns: list[list[str | None]] = [[] for _ in names]
+            known: dict[str, str] = {}  # one text in memory for all that are equal
+            for row in filter(None, rows):  # a line without anything is no row
+                for column, text in zip(columns, row, strict=True):
+                    column.append(known.setdefault(text, text) or None)
     except FileFormatError:
         raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        form = "a sound Parquet file" if is_parquet else "CSV in UTF-8 with as many fields in every row as in the first"
-        raise FileFormatError(f"the rows of {path} cannot be read ({type(error).__name__}): is it {form}?") from None
+    except (csv.Error, OSError, StopIteration, ValueError) as error:
+        raise _unreadable(path, error, "CSV in UTF-8 with as many fields in every row as in the first") from None
+    return dict(zip(names, columns, strict=True))
+
+
+def _public_parquet(path: Path) -> dict[str, Any]:
+    import narwhals as nw
+
+    pq = needed("pyarrow.parquet", f"reading {path}, a Parquet file,", "discreet[files]")
+    try:
+        rows = pq.ParquetFile(path)
+        _check_names(path, rows.schema_arrow.names)
+        frame = nw.from_native(rows.read())
+    except FileFormatError:
+        raise
+    except (needed("pyarrow", "this").ArrowException, OSError, ValueError) as error:
+        raise _unreadable(path, error, "a sound Parquet file") from None
+    return {name: frame[name] for name in frame.columns}
+
+
+def _unreadable(path: Path, error: Exception, form: str) -> FileFormatError:
+    return FileFormatError(f"the rows of {path} cannot be read ({type(error).__name__}): is it {form}?")
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:

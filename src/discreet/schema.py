@@ -21,6 +21,7 @@ from typing import Any
 
 from .dependencies import to_schema
 from .domain import FOR_ALL_COLUMNS, Attribute, Domain, Level
+from .encoding import as_list
 from .errors import FileFormatError, InputError, SchemaError
 from .frames import public_rows
 from .impossible import Rule
@@ -120,10 +121,10 @@ def _read_tables(document: Mapping[str, Any], folder: str) -> None:
             rows = public_rows(path)
         except FileFormatError as error:
             raise SchemaError(f"[[determines]]: {error}") from None
-        absent = [name for name in wanted if name not in rows.column_names]
+        absent = [name for name in wanted if name not in rows]
         if absent:
             raise SchemaError(f"[[determines]]: the table {path} has no column {absent[0]!r}")
-        entry["pairs"] = [list(row) for row in zip(*(rows[name].to_pylist() for name in wanted), strict=True)]
+        entry["pairs"] = [list(row) for row in zip(*(as_list(rows[name]) for name in wanted), strict=True)]
 
 
 def load_totals(path: PathLike, domain: Domain) -> tuple[Measurement, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,10 +141,72 @@ def test_windows_need_to_be_told_all_that_makes_them(desk, discreet):
         assert ledger.spent is None
 
 
+@pytest.fixture
+def hours(desk, discreet):
+    """A chain learned from a long table on the desk."""
+    lines = [f"p{p},2024-05-02T{9 + t}:00,{'yes' if (p + t) % 3 else 'no'},north" for p in range(60) for t in range(6)]
+    (desk / "long.csv").write_text("patient,when,smoke,city\n" + "\n".join(lines) + "\n")
+    words = ["--unit-column", "patient", "--max-rows", "1", "--time-column", "when", "--window", "3"]
+    words += ["--state-column", "smoke", "--family", "chain", "--epsilon", "1", "--ledger", "ledger.db"]
+    assert discreet("fit", "long.csv", "--schema", "schema.toml", *words, "-o", "hours.zip").code == 0
+    return desk
+
+
+def test_a_chain_is_evaluated_and_certified_beside_its_windows(hours, discreet):
+    result = discreet("evaluate", "hours.zip", "long.csv", "--schema", "schema.toml", "--no-classifiers")
+    assert result.code == 0 and "120 rows of 3 columns" in result.out and "A row is a window" in result.out
+    found = discreet(
+        "certify", "hours.zip", "long.csv", "--schema", "schema.toml", "--epsilon", "1", "--ledger", "ledger.db"
+    )
+    assert found.code == 0 and discreet("verify", "hours-certified.zip").code == 0
+    both = discreet(
+        "evaluate",
+        "hours.zip",
+        "hours-certified.zip",
+        "long.csv",
+        "--schema",
+        "schema.toml",
+        "--no-classifiers",
+        "--json",
+    )
+    assert both.code == 0 and json.loads(both.out)["records"] == 120
+
+
+def test_windows_that_cannot_be_cut_again_are_refused_with_the_way_out(hours, discreet):
+    evaluate = ["evaluate", "hours.zip"]
+    schema = ["--schema", "schema.toml"]
+    words = ["--unit-column", "patient", "--max-rows", "1", "--time-column", "when", "--window", "2"]
+    words += ["--state-column", "smoke", "--family", "chain", "--epsilon", "0.5", "--ledger", "ledger.db"]
+    assert discreet("fit", "long.csv", *schema, *words, "-o", "two.zip").code == 0
+    release = Release.load("hours.zip")
+    replace(release, run={}).save("python.zip")
+    (hours / "other.toml").write_text('[columns.smoke]\nlevels = ["never", "often"]\n')
+    before = (hours / "ledger.db").read_bytes()
+    paid = ["--epsilon", "0.5", "--ledger", "ledger.db", "-o", "new.zip"]
+    wrong = [
+        ([*evaluate, "long.csv"], "give --schema FILE"),
+        ([*evaluate, "two.zip", "long.csv", *schema], "one at a time"),
+        ([*evaluate, "long.csv", *schema, "--engine", "duckdb"], "in memory"),
+        (["evaluate", "python.zip", "long.csv"], "evaluate it there"),
+        (["certify", "hours.zip", "long.csv", *paid], "give --schema FILE"),
+        (["certify", "hours.zip", "long.csv", "--schema", "other.toml", *paid], "not those of the model"),
+        (["certify", "hours.zip", "long.csv", *schema, *paid, "--unit-column", "city", "--max-rows", "1"], "'city'"),
+    ]
+    for line, said in wrong:
+        result = discreet(*line)
+        assert result.code and said in result.err, (line, result.err)
+    assert (hours / "ledger.db").read_bytes() == before
+    for key, value in {"window": "3", "time_column": 5, "segment": [1], "time_format": 1}.items():
+        replace(release, run={**release.run, key: value}).save("odd.zip")
+        result = discreet("evaluate", "odd.zip", "long.csv", *schema)
+        assert result.code and f"{key} must be" in result.err
+
+
 def test_a_run_file_says_how_windows_are_made(desk, discreet):
     (desk / "run.toml").write_text(
         'data = "data.csv"\nschema = "schema.toml"\nepsilon = 1\nfamily = "chain"\nunit_column = "patient"\n'
         'max_rows = 2\ntime_column = "age"\nwindow = 2\nsegment = 50\nnull_state = "no"\nstate_column = "smoke"\n'
+        'time_format = "%d.%m.%Y"\n'
     )
     result = discreet("fit", "--run", "run.toml")
     assert result.code == 0, result.err

@@ -45,6 +45,7 @@ class Command:
         if not self.pid:
             code = 99
             try:
+                sys.dont_write_bytecode = True  # under a limit a compiled module would be cut off, and stay so
                 streams = [os.open(self.out, os.O_WRONLY | os.O_CREAT), os.open(self.err, os.O_WRONLY | os.O_CREAT)]
                 os.dup2(streams[0] if stdout is None else stdout, 1), os.dup2(streams[1], 2)
                 sys.stdout, sys.stderr = open(1, "w"), open(2, "w", buffering=1)  # noqa: SIM115

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from discreet.errors import LedgerError
+from discreet.errors import DamagedLedgerError, LedgerError
 from discreet.io.archive import read_archive, read_signature, write_archive
 from discreet.privacy.budget import PureDP
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.ledger_entries import Entry, connect, initialise, key_path
 from discreet.privacy.unit import PrivacyUnit
+from discreet.release import Release
 from discreet.signing import Signature, SigningKey, is_signed
 
 ROW = PrivacyUnit()
@@ -193,6 +194,46 @@ def test_a_ledger_that_is_put_back_under_an_open_process_is_noticed(path):
             ledger.charge(EIGHTH, ROW)
 
 
+@pytest.mark.parametrize("way", ["in place", "by name", "by a link"])
+@pytest.mark.parametrize("what", ["another", "old copy", "altered"])
+def test_another_file_under_an_open_process_is_noticed(path, tmp_path, way, what):
+    """The database itself would go by the pages and the file that it knows: as many changes were made to these."""
+    named, copy = path, tmp_path / "copy.db"
+    if way == "by a link":
+        named = tmp_path / "link.db"
+        named.symlink_to(path)
+    with Ledger.open(named) as ledger:
+        ledger.charge(EIGHTH, ROW)
+        shutil.copy(path, copy)
+        ledger.charge(EIGHTH, ROW)
+        assert ledger.spent == PureDP("6/8")
+        if what == "another":
+            copy.unlink()
+            Ledger.create(copy, PureDP(9)).close()
+        elif what == "altered":
+            shutil.copy(path, copy)
+            connection = sqlite3.connect(copy)
+            connection.execute("UPDATE entries SET details = replace(details, '1/8', '1/9') WHERE number = 7")
+            connection.commit()
+            connection.close()
+        raw, before = bytearray(copy.read_bytes()), path.read_bytes()
+        for counter in (slice(24, 28), slice(92, 96)):
+            raw[counter] = before[counter]
+        copy.write_bytes(raw)
+        if way == "in place":
+            path.write_bytes(raw)
+        elif way == "by name":
+            copy.rename(path)
+        else:
+            named.unlink()
+            named.symlink_to(copy)
+        for use in (lambda: ledger.charge(EIGHTH, ROW), lambda: ledger.spent, lambda: ledger.settle(7, None)):
+            with pytest.raises(DamagedLedgerError, match="or replaced by another one"):
+                use()
+        assert named.read_bytes() == raw, "nothing was written into it"
+        assert ledger.verify() != []
+
+
 def test_old_ledgers_open_are_charged_and_get_a_key(old):
     with Ledger.open(old) as ledger, Ledger.open(old) as beside:
         ledger.charge(EIGHTH, ROW)
@@ -322,3 +363,21 @@ def test_what_was_peeked_at_is_not_to_be_published(desk, discreet):
     )
     result = discreet("verify", "d.zip")
     assert result.code == 7 and "must not be published" in result.out
+
+
+@pytest.mark.parametrize("how", [["--family", "network"], ["--family", "field", "--cliques", "a,b"]])
+def test_what_was_peeked_at_stays_marked_where_missing_values_are_seen_through(desk, discreet, how):
+    """The model has no level for missing values; that there are some was learned by looking all the same."""
+    (desk / "gaps.csv").write_text("a,b\n" + "yes,no\nno,\nno,yes\n" * 50)
+    (desk / "gaps.toml").write_text(
+        '[columns.a]\nlevels = ["no", "yes"]\n\n'
+        '[columns.b]\nlevels = ["no", "yes"]\nmissing = "?"\npeeked = ["missing"]\n'
+    )
+    options = ["--option", "classes=1", "--option", "missing=random", "--option", "iterations=5"]
+    spent = ["--epsilon", "1", "--ledger", "ledger.db", "-o", "m.zip"]
+    fitted = discreet("fit", "gaps.csv", "--schema", "gaps.toml", "--method", "hidden", *how, *options, *spent)
+    assert fitted.code == 0
+    model = Release.load("m.zip").model
+    assert model.domain["b"].missing is None and model.domain.peeked == {"b": ("missing",)}
+    result = discreet("verify", "m.zip")
+    assert result.code == 7 and "must not be published" in result.out and "does not agree" not in result.out

@@ -15,7 +15,7 @@ import pytest
 from discreet.learn import procedure as procedures
 from discreet.learn.procedure import Procedure, Step
 from discreet.privacy.account import Account
-from discreet.privacy.budget import Budget, part_of
+from discreet.privacy.budget import Budget, GaussianDP, PureDP, part_of
 from discreet.privacy.claims import contradictions
 from discreet.privacy.curator import Curator
 from discreet.privacy.ledger import Ledger
@@ -161,8 +161,13 @@ def _step(procedure: Procedure, step: Step, seen: Seen) -> list[str]:
     requests = [r for n, r in seen.requests if n == step.name]
     calls = [c for n, c in seen.drawn if n == step.name]
     known = all(row.cells for row in step.rows)
-    asked = sum((part_of(Budget.from_dict(dict(e["share"])), procedure.budget) for e in own), Fraction(0))
-    whole = part_of(step.share, procedure.budget)
+    shares = [Budget.from_dict(dict(e["share"])) for e in own]
+    instead = isinstance(step.share, GaussianDP) and step.share.epsilon is not None
+    if instead and shares and all(isinstance(share, PureDP) for share in shares):  # its ε, in the place of its μ²
+        asked, whole = sum(share.epsilon for share in shares), step.share.epsilon
+    else:
+        asked = sum((part_of(share, procedure.budget) for share in shares), Fraction(0))
+        whole = part_of(step.share, procedure.budget)
     name = f"step {step.name!r}"
     if asked > whole or (known and asked != whole):
         return [f"share: {name} asked for {float(asked):.6g} of the budget and was shown with {float(whole):.6g}"]

@@ -1,6 +1,6 @@
 """Nobody knows the graph: the default finds what there is, is no worse than independent columns, and pays for all."""
 
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations
 
 import numpy as np
@@ -8,20 +8,24 @@ import pytest
 
 from discreet import ZCDP, ApproxDP, Attribute, Curator, Domain, Ledger, PrivacyUnit, PureDP, Release, encode, networks
 from discreet.audit import audit_replay, failures
+from discreet.audit.transcripts import MOVED
 from discreet.count_table import CountTable
 from discreet.errors import DiscreetError
-from discreet.learn.fields import distance_rounds, mirror
+from discreet.learn.fields import distance_rounds, growth, mirror, selection_rounds
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.distance_rounds import DistanceRounds
 from discreet.learn.fields.growth import Prices, Tree, batch, believed, spanning_tree
 from discreet.learn.fields.mirror import mirror_fit
 from discreet.learn.fields.purpose import Purpose
 from discreet.learn.fields.selection_rounds import SelectionRounds
+from discreet.learn.procedure import Whole
 from discreet.learn.tables import Tables
+from discreet.privacy.budget import GaussianDP
 from discreet.privacy.claims import contradictions
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.mechanisms import SecureGateway
 from discreet.privacy.queries.distances import Distances, WorthMeasuring
+from discreet.privacy.queries.interactions import Interactions
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import Sensitivity
 from discreet.spec import Spec, resolve
@@ -86,8 +90,22 @@ class OwnRows(Distances):
     """Planted: the expectation is that of independent columns *in the rows*, instead of a public one."""
 
     def combine(self, counts):
-        gaps = [x - np.rint(np.multiply.outer(x.sum(1), x.sum(0)) / max(x.sum(), 1)) for x in counts]
+        gaps = [x - np.rint(_independent(x)) for x in counts]
         return (np.array([int(np.abs(g).sum()) for g in gaps], dtype=np.int64),)
+
+
+class Understated(Interactions):
+    """Planted: an interaction is said to move as a table does, times a quarter, whatever its levels."""
+
+    def row_sensitivity(self, relation):
+        cells = [self.domain.size(c) for c in self.cliques]
+        return tuple(Sensitivity(2 * n, n**2 // 4, n, n) for n in cells)
+
+
+def _independent(table):
+    every, n = range(table.ndim), max(int(table.sum()), 1)
+    margins = (table.sum(axis=tuple(j for j in every if j != i)) / n for i in every)
+    return n * reduce(np.multiply.outer, margins)
 
 
 @pytest.mark.parametrize("query", [TooSure, OwnRows])
@@ -102,6 +120,29 @@ def test_planted_bugs_in_the_distances_are_caught(query):
     assert failures(found) != []
     honest = Distances(TINY, pairs, expected)
     assert failures(audit_replay(lambda c: c.measure(honest), TINY, unit, PureDP(1), count=150)) == []
+
+
+@pytest.mark.chance
+@pytest.mark.parametrize(
+    ("module", "name", "planted", "budget", "count"),
+    [
+        (distance_rounds, "Distances", TooSure, ZCDP("0.5"), 40),
+        (distance_rounds, "Distances", OwnRows, ZCDP("0.5"), 40),
+        (growth, "Interactions", Understated, ZCDP("0.5"), 5),
+        (selection_rounds, "Distances", TooSure, PureDP(10), 40),
+        (selection_rounds, "Distances", OwnRows, PureDP(10), 60),
+    ],
+)
+def test_planted_bugs_in_whole_runs_are_caught(module, name, planted, budget, count, monkeypatch):
+    """From the tables of single columns to the last step, each bug in the place where the procedure asks. Without them
+    the test above finds nothing."""
+    for rounds in (DistanceRounds, SelectionRounds):
+        monkeypatch.setattr(rounds, "enough", 0.0)
+    monkeypatch.setattr(distance_rounds, "STRONG", -1e9)
+    monkeypatch.setattr(module, name, planted)
+    unit = PrivacyUnit(relation="replace-one")
+    found = audit_replay(lambda c: AdaptiveField().fit(c), TINY, unit, budget, count=count)
+    assert MOVED in {finding.name for finding in failures(found)}
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
@@ -264,7 +305,67 @@ def test_few_columns_need_no_delta():
     assert gateway.kinds == {"laplace"} and ledger.spent <= budget
     assert contradictions(learned.model.card) == []
     assert "δ is not used" in str(resolve(TINY).prepare(TINY, PrivacyUnit(), budget))
-    assert AdaptiveField().within(FIVE, ApproxDP(1, "1e-6")) == ApproxDP(1, "1e-6").to_gaussian()
+    gaussian = ApproxDP(1, "1e-6").to_gaussian()
+    assert AdaptiveField().within(FIVE, ApproxDP(1, "1e-6")) == GaussianDP(gaussian.mu_squared, 1)
+
+
+EIGHT = Domain.of({f"c{i}": 3 for i in range(8)})
+FEW_COLUMNS = ApproxDP(1, "1e-9")
+
+
+@pytest.mark.parametrize("size", [None, "public"])
+@pytest.mark.parametrize("unit", UNITS[::2], ids=str)
+@pytest.mark.parametrize("n", [40, 30_000])
+def test_few_records_of_few_columns_have_laplace_noise(n, unit, size, tmp_path):
+    """All of ε for columns, but for the count that says so and the certificate; or else all steps are Gaussian."""
+    unit = PrivacyUnit(unit.column, 1, unit.relation)
+    same, gateway = np.random.default_rng(2).integers(0, 3, n), Scales()
+    rows = {**dict.fromkeys(EIGHT.names, same), "person": np.arange(n)}
+    public = n if size and unit.column is None else None
+    ledger = Ledger.in_memory(FEW_COLUMNS)
+    table = encode(rows, EIGHT, unit=unit.column)
+    with Curator(table, unit, FEW_COLUMNS, ledger, gateway=gateway, public_size=public) as curator:
+        learned = resolve(EIGHT).learn(curator)
+    assert ("laplace" in gateway.kinds) == (public is None or n < 100)
+    assert ("gaussian" in gateway.kinds) == (n > 100)
+    assert ledger.spent == FEW_COLUMNS
+    assert contradictions(learned.model.card) == []
+    assert bool(learned.model.edges) == (n > 100)
+    release = Release.of(learned)
+    release.save(tmp_path / "model.zip")
+    assert Release.load(tmp_path / "model.zip").refit_agrees()
+    assert release.certificate.mean_at_most() > 0
+    if n < 100:
+        columns = [m for m in learned.measurements if m.clique]
+        assert [len(m.clique) for m in columns] == [1] * 8
+        spent = sum(1 / m.noise.scale for m in columns)  # ε of add-remove
+        assert spent == pytest.approx(0.97 * (1 if public else 0.985), rel=1e-6)
+
+
+def test_laplace_noise_is_for_few_columns_only():
+    """Not where replacing a record moves two cells, nor of many columns, nor where bins were found with μ²."""
+    for domain, unit, budget in (
+        (EIGHT, PrivacyUnit(relation="replace-one"), ApproxDP(1, "1e-5")),
+        (Domain.of({f"c{i}": 3 for i in range(15)}), PrivacyUnit(), FEW_COLUMNS),
+        (EIGHT, PrivacyUnit(), FEW_COLUMNS.to_gaussian()),
+    ):
+        rounds = DistanceRounds(
+            Whole(domain, unit, budget), AdaptiveField().within(domain, budget), 1000, Purpose(domain), True
+        )
+        assert rounds.laplace is None
+        assert rounds.count is None
+    whole = Whole(EIGHT, PrivacyUnit(), FEW_COLUMNS)
+    rounds = DistanceRounds(whole, AdaptiveField().within(EIGHT, FEW_COLUMNS), 1000, Purpose(EIGHT), True)
+    total = FEW_COLUMNS.to_gaussian().mu_squared
+    assert rounds.count.mu_squared + sum(s.mu_squared for s in rounds.shares) == total
+    assert rounds.count.epsilon + rounds.laplace.epsilon == 1
+    assert rounds.count.mu_squared <= 0.02 * total
+
+
+def test_a_few_records_of_few_columns_on_all_neighbours(monkeypatch):
+    """Whichever way the count falls out, it is within the budget."""
+    found = audit_replay(lambda c: AdaptiveField().fit(c), EIGHT, PrivacyUnit(), FEW_COLUMNS, count=6)
+    assert failures(found) == []
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)

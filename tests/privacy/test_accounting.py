@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from discreet.errors import BudgetError
 from discreet.privacy.accounting import Accountant, Cost, Spending
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP, rho_of_pure, rho_within
+from discreet.privacy.gaussian import cost_of_pure
 
 F = Fraction
 
@@ -211,7 +212,7 @@ def test_refusals_say_why_and_what_to_do(total, composition, cost, message):
 
 
 def test_the_cost_of_a_budget():
-    assert Cost.of(PureDP(1)) == Cost(epsilon=F(1), rho=rho_of_pure(F(1)))
+    assert Cost.of(PureDP(1)) == Cost(epsilon=F(1), rho=rho_of_pure(F(1)), mu_squared=cost_of_pure(F(1)))
     assert Cost.of(ZCDP(1)) == Cost(rho=F(1))
     assert Cost.of(ApproxDP(1, F(1, 100))) == Cost.approx(F(1), F(1, 100))
     assert Cost.of(ApproxDP(1, F(1, 100))).rho_delta == F(1, 100)

@@ -4,6 +4,7 @@ import math
 from decimal import Decimal, localcontext
 from fractions import Fraction as F
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from discreet.domain import Domain
 from discreet.errors import BudgetError, LedgerError
 from discreet.privacy import gaussian
 from discreet.privacy.accounting import Accountant, Cost
-from discreet.privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, part_of
+from discreet.privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, part_of
 from discreet.privacy.calibration import plan_noise
 from discreet.privacy.claims import contradictions
 from discreet.privacy.curator import Curator
@@ -123,7 +124,81 @@ def test_shares_and_accounts():
     with pytest.raises(BudgetError):
         accountant.charge(Cost.of(parts[0]))
     with pytest.raises(BudgetError, match="another mechanism"):
-        Accountant(within).charge(Cost.pure(F(1, 1000)))
+        Accountant(within).charge(Cost(epsilon=F(1, 1000), rho=F(1, 10**6)))
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "0.01", "0.1", "0.5", "1", "3", "10"])
+def test_a_pure_step_is_the_coin_that_a_gaussian_step_throws(epsilon):
+    """μ = 2Φ⁻¹(e^ε/(1 + e^ε)), or more; for small ε hardly more."""
+    e = float(epsilon)
+    exact = (2 * NormalDist().inv_cdf(1 / (1 + math.exp(-e)))) ** 2
+    cost = float(gaussian.cost_of_pure(F(epsilon)))
+    assert exact <= cost
+    assert cost <= exact * (1 + e**2 / 12)
+    assert F(math.pi) / 2 < gaussian.HALF_PI
+    assert gaussian.HALF_PI - F(math.pi) / 2 < F(1, 10**9)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.05", "0.1"])
+def test_pure_and_gaussian_steps_together_keep_within_the_delta(epsilon):
+    """A coin that is as telling as ε₀ allows, and Gaussian noise with what it leaves of μ²."""
+    whole, e0 = ApproxDP(1, "1e-6"), float(F(epsilon))
+    left = math.sqrt(whole.to_gaussian().mu_squared - gaussian.cost_of_pure(F(epsilon)))
+    p = 1 / (1 + math.exp(-e0))
+    delta = p * gaussian.delta_of(left, 1 - e0) + (1 - p) * gaussian.delta_of(left, 1 + e0)
+    assert delta <= 1e-6
+    forgotten = math.sqrt(whole.to_gaussian().mu_squared)
+    more = p * gaussian.delta_of(forgotten, 1 - e0) + (1 - p) * gaussian.delta_of(forgotten, 1 + e0)
+    assert more > 1e-6  # and the test would see a pure step that is not paid for
+
+
+def test_either_all_steps_are_pure_or_all_add_up_in_mu():
+    total = GaussianDP(ApproxDP(1, "1e-6").to_gaussian().mu_squared, 1)
+    assert Budget.from_dict(total.to_dict()) == total
+    assert [p.epsilon for p in total.split([1, 3])] == [F(1, 4), F(3, 4)]
+    assert GaussianDP("0.01") <= total <= total
+    assert not GaussianDP("0.01", 2) <= total
+    pure = Accountant(total)
+    pure.charge(Cost.pure(F("0.4")), Cost.pure(F("0.5")))
+    assert (pure.spent, pure.remaining) == (PureDP("0.9"), PureDP("0.1"))
+    with pytest.raises(BudgetError):
+        pure.charge(Cost.pure(F("0.2")))
+    with pytest.raises(BudgetError):  # after that much ε nothing Gaussian fits
+        pure.charge(Cost.of(GaussianDP(F(1, 10**9))))
+    pure.charge(Cost.pure(F("0.1")))
+    both, count = Accountant(total), Cost.pure(F("0.01"))
+    both.charge(count, Cost.of(GaussianDP(total.mu_squared - gaussian.cost_of_pure(F("0.01")))))
+    assert both.remaining is None
+    with pytest.raises(BudgetError):
+        both.charge(Cost.pure(F("0.01")))
+    with pytest.raises(BudgetError):
+        Accountant(GaussianDP(total.mu_squared)).charge(Cost.pure(F("0.9")))  # its ε is nobody's
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_curator_of_gaussian_steps_may_be_asked_with_pure_ones(relation):
+    query = Marginals(DOMAIN, [("a",)])
+    with Curator(ROWS, PrivacyUnit(relation=relation), ApproxDP(1, "1e-6")) as curator:
+        asked = curator.in_gaussian()
+        asked.measure(query, PureDP("0.01"), noise="laplace")
+        asked.measure(query, GaussianDP(gaussian.cost_of_pure(F("0.01")), F("0.01")), noise="laplace")
+        with pytest.raises(BudgetError):
+            asked.measure(query, PureDP(1), noise="laplace")
+        with pytest.raises(BudgetError):
+            asked.measure(query, GaussianDP("0.001"), noise="laplace")  # it has no ε
+        rest = asked.remaining
+        asked.measure(query, rest)
+        assert contradictions(curator.statement()) == []
+        said = curator.statement()
+    other = {**said, "steps": [s | {"share": PureDP("0.9").to_dict()} if "draws" in s else s for s in said["steps"]]}
+    assert contradictions(other) != []
+    with Curator(ROWS, PrivacyUnit(relation=relation), ApproxDP(1, "1e-6")) as curator:
+        asked = curator.in_gaussian()
+        asked.measure(query, PureDP("0.99"), noise="laplace")
+        said = curator.statement()
+    assert contradictions(said) == []
+    twice = {**said, "steps": [*said["steps"], said["steps"][-1]]}
+    assert any("together cost more" in line for line in contradictions(twice))
 
 
 DOMAIN = Domain.of({"a": 2, "b": 3})

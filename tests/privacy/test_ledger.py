@@ -21,7 +21,7 @@ from discreet.errors import BudgetError, LedgerError
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.ledger import Ledger
-from discreet.privacy.ledger_entries import Had
+from discreet.privacy.ledger_entries import Had, connect
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.encode import encode
 
@@ -304,9 +304,9 @@ def test_names_with_odd_characters(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == [odd.name, f"{odd.name}.key"]
 
 
-def test_a_read_only_ledger_can_be_read_and_not_charged(spent_path):
-    connection = sqlite3.connect(f"{spent_path.as_uri()}?mode=ro", uri=True, isolation_level=None)
-    ledger = Ledger(connection, spent_path)
+def test_a_read_only_ledger_can_be_read_and_not_charged(spent_path, monkeypatch):
+    monkeypatch.setattr("discreet.privacy.ledger.connect", lambda path, mode: connect(path, "ro"))
+    ledger = Ledger.open(spent_path)
     assert ledger.spent == PureDP(0.625)
     assert ledger.verify() == []
     with pytest.raises(LedgerError, match=r"could not be written|cannot be written"):
@@ -314,10 +314,16 @@ def test_a_read_only_ledger_can_be_read_and_not_charged(spent_path):
     assert ledger.spent == PureDP(0.625)
 
 
-def test_a_full_disk_spends_nothing(path):
+def test_a_full_disk_spends_nothing(path, monkeypatch):
     ledger = Ledger.create(path, PureDP(1))
     pages = ledger._connection.execute("PRAGMA page_count").fetchone()[0]
-    ledger._connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+
+    def limited(path, mode):
+        connection = connect(path, mode)
+        connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+        return connection
+
+    monkeypatch.setattr("discreet.privacy.ledger.connect", limited)
     taken = 0
     with pytest.raises(LedgerError, match=r"nothing was spent.*full"):
         for _ in range(1000):
@@ -326,7 +332,7 @@ def test_a_full_disk_spends_nothing(path):
     assert 0 < taken < 1000
     assert ledger.spent == PureDP(Fraction(taken, 1000))
     assert ledger.verify() == []
-    ledger._connection.execute("PRAGMA max_page_count = 100000")
+    monkeypatch.undo()
     ledger.charge(PureDP("1/1000"), ROW)
     assert Ledger.open(path).spent == PureDP(Fraction(taken + 1, 1000))
 

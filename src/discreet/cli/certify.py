@@ -10,6 +10,7 @@ import typer
 
 from ..errors import InputError
 from . import options
+from .choices import windows_again
 from .console import say, say_json
 from .failures import WrongUse
 from .spending import Order, Work, spend
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
     from ..measurement import Measurements
     from ..privacy.unit import PrivacyUnit
     from ..release import Release
+
+
+_OTHERS = (
+    "the columns or levels in {} are not those of the model, which can only be compared with records of its own "
+    "schema: give the one that it was learned with"
+)
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,11 @@ def certify(
     release = Release.load(model)
     _ = release.card  # what is no release is refused
     domain = release.model.domain
-    _check_schema(schema, domain)
+    windows = windows_again(model, release, schema, engine)
+    if windows is None:
+        _check_schema(schema, domain)
+    elif windows.domain.fingerprint != domain.fingerprint:
+        raise InputError(_OTHERS.format(schema))
     unit = _unit(release, protected)
     procedure = certify_later(release.model, unit, budget, workload, checked_public_size(public_size), target)
     path = said.output or model.with_name(f"{model.stem}-certified.zip")
@@ -105,7 +116,15 @@ def certify(
 
     read = (schema,)  # the model may be replaced by itself with its certificate
     said = replace(said, output=path)
-    order = Order(procedure=procedure, data=data, engine=engine, public_size=public_size, inputs=read, **vars(said))
+    order = Order(
+        procedure=procedure,
+        data=data,
+        engine=engine,
+        public_size=public_size,
+        inputs=read,
+        windows=windows,
+        **vars(said),
+    )
     spend(order, announce, Work(make, tell, path.name))
 
 
@@ -132,10 +151,7 @@ def _check_schema(schema: Path | None, domain: Domain) -> None:
     found = {a.name: domain[a.name] for a in said.sought if a.name in domain}
     as_found = replace(said, attributes=tuple(found.get(a.name, a) for a in said.attributes))
     if as_found.fingerprint != domain.fingerprint:
-        raise InputError(
-            f"the columns or levels in {schema} are not those of the model, which can only be compared with records of "
-            "its own schema; leave --schema out, or give the one that it was learned with"
-        )
+        raise InputError(_OTHERS.format(schema))
 
 
 def _unit(release: Release, said: options.Protection) -> PrivacyUnit:

@@ -16,6 +16,7 @@ from .failures import WrongUse
 
 if TYPE_CHECKING:
     from ..domain import Domain
+    from ..release import Release
     from ..spec import Spec
     from ..tables.windows import Windows
 
@@ -120,7 +121,7 @@ _LEARN = ("family", "method", "graph", "cliques", "workload", "target", "options
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(_TEXT, ((str,), "text in quotes")),
     **dict.fromkeys(("epsilon", "delta", "rho"), ((int, float, str), "a number")),
-    **dict.fromkeys((name for name in _TIMES if name.endswith(("column", "state"))), ((str,), "text in quotes")),
+    **dict.fromkeys((name for name in _TIMES if name not in ("window", "segment")), ((str,), "text in quotes")),
     "segment": ((str, int, float), "a number, or a word in quotes"),
     **dict.fromkeys(("max_rows", "window"), ((int,), "a whole number")),
     "row_is_line": ((bool,), "true or false"),
@@ -152,9 +153,7 @@ def read_run_file(path: Path) -> dict[str, Any]:
             raise FileFormatError(f"{path}: unknown key {repr(key)[:80]}{did_you_mean(name, _KINDS)}")
         if name in found:
             raise FileFormatError(f"{path}: {key!r} is given twice, with a dash and with an underscore")
-        types, kind = _KINDS[name]
-        if not isinstance(value, types) or (isinstance(value, bool) and types != (object,)):
-            raise FileFormatError(f"{path}: {key} must be {kind}, got {str(value)[:60]!r}")
+        _check_kind(path, name, value, key)
         found[name] = value
     for name in ("epsilon", "delta", "rho"):
         if name in found:
@@ -166,6 +165,29 @@ def read_run_file(path: Path) -> dict[str, Any]:
         if isinstance(found.get(name), str) and is_file(path.parent / found[name]):
             found[name] = str(path.parent / found[name])
     return found
+
+
+def _check_kind(path: Path, name: str, value: Any, key: str) -> None:
+    types, kind = _KINDS[name]
+    if not isinstance(value, types) or (isinstance(value, bool) and types != (object,)):
+        raise FileFormatError(f"{path}: {key} must be {kind}, got {str(value)[:60]!r}")
+
+
+def windows_again(file: Path, release: Release, schema: Path | None, engine: str | None) -> Windows | None:
+    """How rows become the windows that a release was learned from, as it says itself; None where it was learned from
+    records as they are. Of the schema it holds no more than the states."""
+    names = (*_TIMES, "unit_column")
+    said = {name: release.run[name] for name in names if release.run.get(name) is not None}
+    if not set(said) & set(_TIMES):
+        return None
+    for name, value in said.items():
+        _check_kind(file, name, value, name)
+    if schema is None:
+        raise WrongUse(
+            f"{file} was learned from windows of longer rows: give --schema FILE, the schema of these rows, so that "
+            "they can be cut again"
+        )
+    return Choices(schema=schema, engine=engine, **said).windows()
 
 
 def line_of(wanted: options.Wanted, **beside: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
-from . import options, places, rows
+from . import choices, options, places, rows
 from .console import note, progress, say, say_json
 from .failures import WrongUse
 from .query import open_release
@@ -16,8 +16,14 @@ from .query import open_release
 if TYPE_CHECKING:
     from ..domain import Domain
     from ..models.base import Model
+    from ..release import Release
     from ..tables.base import Table
+    from ..tables.windows import Windows
 
+_UNKNOWN_WINDOWS = (
+    "a chain is compared with windows, and this one does not say how they were cut, as it was learned in Python: "
+    "evaluate it there, evaluate(windows(…), {name: model}) of discreet.evaluate, or give a file of windows"
+)
 _MODELS = (".zip", ".bif", ".uai")
 PAGE = Path("evaluation.html")
 
@@ -83,10 +89,17 @@ def evaluate(
         if page.suffix.lower() not in (".html", ".htm"):
             raise WrongUse(f"the evaluation is a page, so its name ends in .html; got {page}")
         places.writable(page, force=force)
-    models = {path: open_release(str(path)).model for path in compared if _is_model(path)}
-    domain = _domain(schema, models)
+    opened = {path: open_release(str(path)) for path in compared if _is_model(path)}
+    models = {path: release.model for path, release in opened.items()}
+    windows = _windows(opened, schema, engine)
+    domain = windows.domain if windows is not None else _domain(schema, models)
     where = engine or "auto"
-    rows.check_rows(data, text, domain, None, where)
+    try:
+        rows.check_rows(data, text, domain, None, where, windows)
+    except InputError as error:
+        if windows is None and any(release.spec and release.spec.family == "chain" for release in opened.values()):
+            raise InputError(f"{error}; {_UNKNOWN_WINDOWS}") from None
+        raise
     releases: dict[str, Model | Table] = {}
     for path, name in zip(compared, _names(compared), strict=True):
         if path in models:
@@ -95,7 +108,7 @@ def evaluate(
             rows.check_rows(path, options.Text(), domain, None, "auto")
             releases[name] = rows.open_rows(path, options.Text(), domain, None, "auto")
     with progress():
-        table = rows.open_rows(data, text, domain, None, where)
+        table = rows.open_rows(data, text, domain, None, where, windows)
         found = compare(table, releases, targets=target or (), triples=triples, classifiers=not no_classifiers)
     if page is not None:
         from ..evaluate.page import evaluation_html
@@ -107,12 +120,27 @@ def evaluate(
         return
     for line in found.lines():
         say(line)
+    if windows is not None:
+        say("A row is a window here; all windows of a person were counted, also where the release counted fewer.")
     say(f"Wrote {page}: open it in a browser.")
     note(f"{page} must not be published: it shows private rows without protection.")
 
 
 def _is_model(path: Path) -> bool:
     return path.suffix.lower() in _MODELS or not (path.suffix or path.exists())
+
+
+def _windows(releases: dict[Path, Release], schema: Path | None, engine: str | None) -> Windows | None:
+    """How the rows are cut, where releases were learned from windows of them. All windows of a person count."""
+    if not releases:
+        return None
+    first, *others = (choices.windows_again(path, release, schema, engine) for path, release in releases.items())
+    if any(other != first for other in others):
+        raise InputError(
+            "these releases were not learned from rows that were cut into windows alike, so that they cannot be "
+            "compared with the same ones; evaluate them one at a time"
+        )
+    return first
 
 
 def _domain(schema: Path | None, models: dict[Path, Model]) -> Domain:

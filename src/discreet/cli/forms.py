@@ -12,6 +12,7 @@ from .failures import WrongUse, in_words
 WHOLE = {"max_rows": "“At most so many rows of one person”", "approximate_size": "“About how many records”"}
 """Fields that hold whole numbers, by their key, as the page calls them."""
 _FIELDS = {
+    " or as --rho 0.1": "",  # no field takes it
     "--epsilon": "ε",
     "--delta": "δ",
     "--unit-column": "“Whose rows belong together?”",

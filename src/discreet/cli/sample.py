@@ -135,7 +135,7 @@ def _public_rows(path: Path, model: Model) -> Any:
     from ..frames import public_rows
 
     rows = public_rows(path)
-    unknown = [name for name in rows.column_names if name not in model.domain]
+    unknown = [name for name in rows if name not in model.domain]
     if unknown:
         note(f"Remark: the model does not know {', '.join(map(repr, unknown[:5]))}; left out.")
     return rows

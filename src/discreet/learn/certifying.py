@@ -35,7 +35,7 @@ from ..errors import BudgetError, InputError, counted
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
 from ..models.marginals import from_independence, marginals
-from ..privacy.budget import ApproxDP, Budget, PureDP, exact, part_of
+from ..privacy.budget import ApproxDP, Budget, GaussianDP, PureDP, exact, part_of
 from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
 from ..privacy.queries.distances import Distances, TotalDistance, WorstTable
 from ..privacy.query import Marginals
@@ -46,7 +46,7 @@ from .compared import Compared
 from .consistency import total_and_variance
 from .fields.purpose import Workload, workload_of
 from .planned import selecting
-from .procedure import Found, Procedure, Step, Whole
+from .procedure import ALL_PURE, Found, Procedure, Step, Whole
 
 Array = NDArray[np.float64]
 FOUND = "certificate"
@@ -85,6 +85,8 @@ def with_certificate(procedure: Procedure, whole: Whole, certifying: Certifying)
             f"{procedure.method} asks random blocks of the records, each with the whole budget, so that nothing is "
             "left for a certificate in the same run: leave certify out, and buy one afterwards with `discreet certify`"
         )
+    if procedure.composition == "composed" and isinstance(certifying.share, GaussianDP):
+        certifying = replace(certifying, share=certifying.pure)  # as the steps before
     steps = tuple(of_the_whole(step, procedure.whole, whole) for step in procedure.steps)
     return replace(procedure, whole=whole, steps=(*steps, certifying.step(whole)))
 
@@ -116,7 +118,11 @@ class Certifying:
         alone = len(compared.cliques[0]) == 1 or compared.named
         many = counted(len(compared.cliques), "table" if alone else "pair")
         some = f" (of {compared.every:,})" if compared.every > len(compared.cliques) else ""
-        kinds = ("laplace", selecting(self.share)) if isinstance(self.share, PureDP) else ("gaussian",)
+        kinds: tuple[str, ...] = ("gaussian",)
+        if isinstance(self.share, PureDP):
+            kinds = ("laplace", selecting(self.share))
+        elif isinstance(self.share, GaussianDP) and self.share.epsilon is not None:
+            kinds = ("gaussian or laplace", selecting(self.pure))
 
         def asks(released: Measurements) -> Asking[Found]:
             return (yield from self._asks(whole, released))
@@ -125,21 +131,29 @@ class Certifying:
             f"certificate: distances of {many}{some} from the model", self.share, asks, *kinds, kept=False
         )
 
+    @property
+    def pure(self) -> PureDP:
+        """The share where all steps before are pure."""
+        assert isinstance(self.share, GaussianDP)
+        assert self.share.epsilon is not None
+        return PureDP(self.share.epsilon)
+
     # -- asking ------------------------------------------------------------------------------------------------------
 
     def _asks(self, whole: Whole, released: Measurements) -> Asking[Found]:
         domain, unit = whole.domain, whole.unit
+        share = self.pure if released.found.get(ALL_PURE) else self.share
         model = self.estimate(released)
         compared = Compared.of(self.workload, domain)
         cliques = compared.cliques
-        count, rest = self.share.split(_PARTS)
+        count, rest = share.split(_PARTS)
         before = _told(released, whole)
         fifth = Measure(count, Marginals(domain, [()]), _kind(count))
         if before is None or before[1] > _variance(fifth, unit):
             (more,) = yield fifth
             records, variance = _pooled(before, more)
         else:
-            rest = self.share
+            rest = share
             records, variance = before
         records = max(records, 1.0)
         shapes, computed = marginals(model, cliques)

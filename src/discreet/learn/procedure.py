@@ -51,6 +51,9 @@ Found = Mapping[str, Any]
 Asks = Callable[[Measurements], Asking[Found | None]]
 """From what earlier steps released (their sums, and in ``found`` the rest) to the requests of a step."""
 
+ALL_PURE = "all_pure"
+"""Under which name a step finds that all that was asked is pure, and all that follows is to be, although shares are
+those of Gaussian noise."""
 Kept = bool | Literal["tables"]
 """Whether the sums of a step are used for the model: all, none, or its tables alone."""
 Composition = Literal["composed", "in sequence", "as one Gaussian", "in blocks"]

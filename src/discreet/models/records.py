@@ -16,6 +16,7 @@ from ..conditions import Condition, number_line
 from ..domain import Attribute, Domain, level_text
 from ..encoding import Codes
 from ..errors import InputError, counted
+from ..extras import needed
 from ..frames import csv_text, inert, library
 from .density import Density
 from .encoding import check_codes, code_type
@@ -191,8 +192,7 @@ class Records:
 
     def to_arrow(self) -> Any:
         """A pyarrow Table."""
-        import pyarrow as pa
-
+        pa = library("pyarrow")
         types = {"int": pa.int64(), "bool": pa.bool_(), "str": pa.string(), "float": pa.float64(), "date": pa.date32()}
         types["moment"] = pa.timestamp("us")
         columns = {}
@@ -223,10 +223,7 @@ class Records:
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file; needs pyarrow."""
-        try:
-            import pyarrow.parquet as pq
-        except ImportError:
-            raise InputError("Parquet files need the package pyarrow: pip install pyarrow, or write .csv") from None
+        pq = needed("pyarrow.parquet", "writing Parquet (CSV needs nothing)", "discreet[files]")
         pq.write_table(self.to_arrow(), os.fspath(path))
 
     def _csv_fields(self, attribute: Attribute, rows: slice, safe: bool) -> list[str]:

@@ -3,8 +3,8 @@
 The rules, all valid when steps are chosen adaptively (privacy filters):
 
 * a pure total adds up ε; a zCDP total adds up ρ (for an ε-DP step, ε·tanh(ε/2)); a Gaussian total, within an (ε, δ)
-  budget, adds up μ² of steps that are all Gaussian (:mod:`.gaussian`), and the δ of those that have one, which were
-  set aside from the budget's δ before (:mod:`.unlisted`);
+  budget, adds up μ² of steps that are Gaussian or pure (:mod:`.gaussian`), and the δ of those that have one, which were
+  set aside from the budget's δ before (:mod:`.unlisted`); or, where all steps are pure, their ε, if it has an ε;
 * an (ε, δ) total with ``composition="basic"`` adds up ε and δ;
 * an (ε, δ) total with ``composition="concentrated"`` admits a step when one of these holds:
   (a) every step so far is pure and their ε add up to at most ε;
@@ -15,7 +15,8 @@ The rules, all valid when steps are chosen adaptively (privacy filters):
 Why "(a) or (b)" is sound although the steps decide which one holds: condition on the failures that δ′ pays for. Of the
 transcripts S = S_a ∪ S_b, the first kind have likelihood ratio at most e^ε one by one. The others are transcripts of
 the mechanism that stops where (b) would fail, which is (ε, δ − δ′)-DP; add the two inequalities. (c) is a rule about
-the first step alone, which depends on public things only.
+the first step alone, which depends on public things only. A Gaussian total is sound by the same argument, with μ² in
+the place of ρ in (b).
 
 A curator and the curators made from it (of blocks, of a sample, of the same rows in sequence) may be asked in turn:
 that is concurrent composition of interactive mechanisms, which costs no more than one after the other, for (ε, δ)
@@ -37,6 +38,7 @@ from typing import Any, Literal
 
 from ..errors import BudgetError
 from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, epsilon_of_zcdp, rho_of_pure, rho_within
+from .gaussian import cost_of_pure
 
 Composition = Literal["basic", "concentrated"]
 ZERO = Fraction(0)
@@ -58,7 +60,7 @@ class Cost:
 
     @classmethod
     def pure(cls, epsilon: Fraction) -> Cost:
-        return cls(epsilon=epsilon, rho=rho_of_pure(epsilon))
+        return cls(epsilon=epsilon, rho=rho_of_pure(epsilon), mu_squared=cost_of_pure(epsilon))
 
     @classmethod
     def zcdp(cls, rho: Fraction) -> Cost:
@@ -182,7 +184,9 @@ class Accountant:
                 return after.all_pure and after.epsilon <= epsilon
             case ZCDP(rho=rho):
                 return after.all_zcdp and after.rho_delta <= self.delta_for_tests and after.rho <= rho
-            case GaussianDP(mu_squared=mu_squared):
+            case GaussianDP(mu_squared=mu_squared, epsilon=own):
+                if after.all_pure and after.epsilon <= (own or 0):
+                    return True
                 return after.all_gaussian and after.mu_squared <= mu_squared and after.rho_delta <= self.delta_for_tests
             case ApproxDP(epsilon=epsilon, delta=delta):
                 basic = after.all_epsilon and after.epsilon <= epsilon and after.epsilon_delta <= delta
@@ -267,8 +271,10 @@ class Accountant:
                 return PureDP(epsilon - s.epsilon) if _is_left(epsilon, s.epsilon) else None
             case ZCDP(rho=rho):
                 return ZCDP(rho - s.rho) if _is_left(rho, s.rho) else None
-            case GaussianDP(mu_squared=whole):
-                return GaussianDP(whole - s.mu_squared) if _is_left(whole, s.mu_squared) else None
+            case GaussianDP(mu_squared=whole, epsilon=own):
+                if s.all_gaussian and _is_left(whole, s.mu_squared):
+                    return GaussianDP(whole - s.mu_squared)
+                return PureDP(own - s.epsilon) if own and s.all_pure and _is_left(own, s.epsilon) else None
             case ApproxDP(epsilon=epsilon, delta=delta):
                 if s.steps == 0:
                     return self.total
@@ -294,8 +300,10 @@ class Accountant:
                 return PureDP(_reading(self.spending.epsilon, epsilon))
             case ZCDP(rho=rho):
                 return ZCDP(_reading(self.spending.rho, rho))
-            case GaussianDP(mu_squared=mu_squared):
-                return GaussianDP(_reading(self.spending.mu_squared, mu_squared))
+            case GaussianDP(mu_squared=mu_squared, epsilon=own):
+                if self.spending.mu_squared <= mu_squared or own is None:
+                    return GaussianDP(_reading(self.spending.mu_squared, mu_squared))
+                return PureDP(_reading(self.spending.epsilon, own))
             case ApproxDP(epsilon=epsilon, delta=delta):
                 if self.composition == "basic":
                     return ApproxDP(s.epsilon, s.epsilon_delta) if s.epsilon_delta else PureDP(s.epsilon)

@@ -74,7 +74,7 @@ class Budget(ABC):
         kinds: tuple[type[Budget], ...] = (PureDP, ZCDP, ApproxDP, GaussianDP)
         try:
             kind: Any = {k.notion: k for k in kinds}[entry["notion"]]
-            budget: Budget = kind(*(written(entry[k]) for k in kind.__dataclass_fields__))
+            budget: Budget = kind(*(written(entry[k]) for k in kind.__dataclass_fields__ if k in entry))
             return budget
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             raise BudgetError(f"not a budget: {entry!r}") from None
@@ -189,19 +189,29 @@ class GaussianDP(Budget):
     """μ-Gaussian differential privacy, by μ²: what all-Gaussian steps within an (ε, δ) budget are shared out in.
 
     A notion for shares, not for totals: a ledger keeps ε, ρ or (ε, δ). See :mod:`discreet.privacy.gaussian`.
+
+    ``epsilon``: so much of ε it is instead, if all steps turn out to be pure (:mod:`.accounting`); None: nothing.
     """
 
     mu_squared: Fraction
+    epsilon: Fraction | None = None
     notion = "gaussian"
 
-    def __init__(self, mu_squared: Amount) -> None:
+    def __init__(self, mu_squared: Amount, epsilon: Amount | None = None) -> None:
         object.__setattr__(self, "mu_squared", _positive(mu_squared, "mu_squared"))
+        object.__setattr__(self, "epsilon", None if epsilon is None else _positive(epsilon, "epsilon"))
 
     def split(self, weights: Sequence[Amount]) -> list[Budget]:
-        return [GaussianDP(m) for m in shares(self.mu_squared, weights)]
+        pure = [None] * len(weights) if self.epsilon is None else shares(self.epsilon, weights)
+        return [GaussianDP(m, e) for m, e in zip(shares(self.mu_squared, weights), pure, strict=True)]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {k: v for k, v in super().to_dict().items() if getattr(self, k) is not None}
 
     def __le__(self, other: object) -> bool:
-        return isinstance(other, GaussianDP) and self.mu_squared <= other.mu_squared
+        return isinstance(other, GaussianDP) and (
+            self.mu_squared <= other.mu_squared and (self.epsilon or 0) <= (other.epsilon or 0)
+        )
 
     def __str__(self) -> str:
         return f"μ² = {float(self.mu_squared):.6g} (Gaussian DP)"

@@ -99,7 +99,7 @@ def plan_noise(
         if s.l1 == 0:
             raise InputError(f"no record moves {part.label!r}: it is public, or its grid is too coarse; leave it out")
     plans = []
-    if noise != "gaussian" and not isinstance(share, GaussianDP):
+    if noise == "laplace" or (noise == "auto" and not isinstance(share, GaussianDP)):
         plans.append(_laplace_plan(sensitivities, share, chosen_weights, cells))
     if noise != "laplace" and not isinstance(share, PureDP):
         plans.append(_gaussian_plan(sensitivities, share, chosen_weights, cells))
@@ -138,7 +138,7 @@ def _laplace_plan(
     sensitivities: Sequence[Sensitivity], share: Budget, weights: Sequence[Amount], cells: tuple[int, ...]
 ) -> NoisePlan:
     match share:
-        case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
+        case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon) | GaussianDP(epsilon=Fraction() as epsilon):
             epsilons = shares(epsilon, weights)
         case ZCDP(rho=rho):  # m tables are m steps: ε_t·tanh(ε_t/2) each
             epsilons = [ZCDP(r).to_pure().epsilon for r in shares(rho, weights)]

@@ -182,9 +182,10 @@ class _Book:
         elif step["query"] == "Gaussian steps":
             aside = _aside(step, share)
             within = ApproxDP(share.epsilon, share.delta - aside).to_gaussian() if isinstance(share, ApproxDP) else None
-            if within is None:
+            if not isinstance(share, ApproxDP) or within is None:
                 raise _Contradiction(f"Gaussian steps are shares of an (ε, δ) budget, and this one is {share}")
-            self.accounts[(number,)] = _Account(Accountant(within, delta_for_tests=aside))
+            total = GaussianDP(within.mu_squared, share.epsilon)
+            self.accounts[(number,)] = _Account(Accountant(total, delta_for_tests=aside))
         elif step["query"] == "steps":
             self.accounts[(number,)] = _Account(Accountant(share, delta_for_tests=_aside(step, share)))
         else:

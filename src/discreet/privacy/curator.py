@@ -17,7 +17,7 @@ from ..tables.base import Asked, IntArray, Table
 from . import stability, unlisted, voting
 from .account import Account
 from .accounting import Accountant, Cost
-from .budget import ZCDP, Amount, ApproxDP, Budget, PureDP
+from .budget import ZCDP, Amount, ApproxDP, Budget, GaussianDP, PureDP
 from .calibration import (
     NoiseChoice,
     SelectionChoice,
@@ -338,15 +338,16 @@ class Curator(Account):
         return child
 
     def in_gaussian(self, share: Budget | None = None, aside: Fraction = Fraction(0)) -> Curator:
-        """A curator of the same rows for steps that are all Gaussian noise, ``share`` = (ε, δ) in all.
+        """A curator of the same rows for steps that are Gaussian noise, ``share`` = (ε, δ) in all.
 
         Their μ² add up to that of the share, without the loss of a conversion through zCDP, also when each step is made
-        from the answers of the ones before (:mod:`discreet.privacy.gaussian` has the argument). The δ ``aside`` is for
+        from the answers of the ones before (:mod:`discreet.privacy.gaussian` has the argument). Pure steps may be among
+        them; and if all steps are pure, their ε may add up to that of the share. The δ ``aside`` is for
         thresholds among them (:mod:`discreet.privacy.unlisted`), and the μ² is that of what it leaves.
         """
         share = self._share(share)
         within = ApproxDP(share.epsilon, share.delta - aside).to_gaussian() if isinstance(share, ApproxDP) else None
-        if within is None:
+        if not isinstance(share, ApproxDP) or within is None:
             raise BudgetError(f"Gaussian steps are shares of an (ε, δ) budget with ε at least 1e-6, not of {share}")
         cost = Cost.of(share)
         self._check((cost,))
@@ -354,7 +355,7 @@ class Curator(Account):
         more = {"delta_for_tests": str(aside)} if aside else {}
         number = self._spend((cost,), {"query": "Gaussian steps", "share": share.to_dict(), **more})
         child = self._child(rows, share, self._gateway, {"in": "Gaussian steps", "of": number})
-        child._accountant = Accountant(within, delta_for_tests=aside)
+        child._accountant = Accountant(GaussianDP(within.mu_squared, share.epsilon), delta_for_tests=aside)
         return child
 
     # -- columns that are found on the way ---------------------------------------------------------------------------

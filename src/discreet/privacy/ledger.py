@@ -61,8 +61,11 @@ class Ledger:
         self._lock = threading.RLock()
         self._process = os.getpid()  # a connection must not cross a fork
         self.path = path
+        self._place = None if path is None else path.absolute()  # wherever the process goes to
+        self._closed = False
         self._read = 0  # number of the last entry that was taken in
-        self._chain = ""  # and its hash
+        self._chain = ""  # its hash
+        self._previous = ""  # and that of the one before
         self._own = ""  # the hash of the last entry that was signed here
         self._wrote = 0  # and its number, whether it was committed or not
         self._signing: SigningKey | None = None
@@ -309,6 +312,7 @@ class Ledger:
         problems: list[str] = []
         with self._lock:
             try:
+                self._afresh()
                 with in_words(self.path):
                     status = patiently(self._connection, self.path, "PRAGMA integrity_check")[0][0]
                 entries = self._entries(0)
@@ -345,6 +349,7 @@ class Ledger:
 
     def close(self) -> None:
         with self._lock:
+            self._closed = True
             self._connection.close()
 
     def __enter__(self) -> Self:
@@ -368,11 +373,12 @@ class Ledger:
     def _catch_up(self) -> None:
         """Take in what this or another process has appended since the last look; altered entries stop everything."""
         entries = self._entries(max(self._read - 1, 0))
-        if self._read:  # the last one that was seen must still be there
-            if not entries or (entries[0].number, entries[0].chain) != (self._read, self._chain):
+        if self._read:  # the last one that was seen must still be there, as it was
+            found = [(e.number, e.chain, e.digest(self._previous)) for e in entries[:1]]
+            if found != [(self._read, self._chain, self._chain)]:
                 raise DamagedLedgerError(
-                    f"the ledger {self.path} was put back to an earlier state while it was open; it cannot be used. "
-                    "Bring back the newest copy"
+                    f"the ledger {self.path} was put back to an earlier state while it was open, altered, or replaced "
+                    "by another one; it cannot be used. Bring back the newest copy"
                 )
             entries = entries[1:]
         self._public = self._authentic(entries)
@@ -395,7 +401,7 @@ class Ledger:
                 self._charges.pop(details["charge"], None)
             else:
                 self._charges[details["charge"]] = Budget.from_dict(dict(details["used"]))
-        self._read, self._chain = entry.number, entry.chain
+        self._read, self._previous, self._chain = entry.number, self._chain, entry.chain
 
     def _authentic(self, entries: Sequence[Entry]) -> str | None:
         """Check that these entries continue what was read; the key that they are signed with. The last signature covers
@@ -440,6 +446,7 @@ class Ledger:
         return self._signing
 
     def _entries(self, after: int, limit: int = -1) -> list[Entry]:
+        self._afresh()
         every = "SELECT * FROM entries WHERE number > ? ORDER BY number LIMIT ?"  # with signatures, if there are any
         with in_words(self.path):
             rows = patiently(self._connection, self.path, every, (after, limit))
@@ -454,6 +461,14 @@ class Ledger:
                 "verify` says more"
             ) from None
 
+    def _afresh(self) -> None:
+        """Open the file again by its name. A database goes by the pages and the file that it has in its hands while a
+        count of changes is the same: another ledger that has as many, or another file, would not be seen."""
+        if self._place is None or self._closed or self._connection.in_transaction:
+            return
+        before, self._connection = self._connection, connect(self._place, "rw")
+        before.close()
+
     def _append(self, kind: Kind, details: Mapping[str, Any]) -> int:
         self._wrote, self._own = insert(self._connection, kind, details, self._key())
         return self._wrote
@@ -463,6 +478,7 @@ class Ledger:
         if os.getpid() != self._process:
             raise LedgerError(f"the ledger {self.path or 'in memory'} was opened by another process; open it here")
         with self._lock:
+            self._afresh()
             try:
                 # Takes the write lock before anything is read.
                 patiently(self._connection, self.path, "BEGIN IMMEDIATE")

@@ -6,8 +6,10 @@ The estimate is e/(2N̂). Its error has three sources:
 
 * the noise of the distance, of known law;
 * N̂ − N. To first order ‖x − N̂μ‖₁ moves by (N̂ − N)·Σ_i μ_i s_i, s_i the sign of x_i − Nμ_i, which nobody knows. Signs
-  that have nothing to do with μ give that sum a variance of Σμ_i², which is public, and by which the variance of N̂
-  counts here. The tables of one model share their N̂; for the mean the same factor is taken, on average;
+  that have nothing to do with μ give that sum a variance of q_t = Σμ_i², which is public, and by which the variance of
+  N̂ counts here. The tables of one model share their N̂. In the mean of m tables two count as correlated by the columns
+  that they share, |s ∩ t|/√(|s||t|), as a model that is off by a column is so in all tables with it: together they have
+  Σ_a (Σ_{t∋a} √(q_t/|t|))²/m², a sum over columns; for all pairs of p columns 2/p of what one of them has;
 * expectations are rounded to a 64th of a record, which moves the distance of a table of c cells by some √c/200 records:
   left out.
 
@@ -173,10 +175,17 @@ class Certificate:
             centre = float(np.average(self.each.values, weights=w))
             variance = self.each.variance * float((w**2).sum() / w.sum() ** 2)
         centre /= 2 * self.records
-        squares = float(np.average(self.squares, weights=w))
-        moved = (squares + (2 * min(max(centre, 0), 1)) ** 2) * self.records_deviation**2
+        moved = (self._shared(w / w.sum()) + (2 * min(max(centre, 0), 1)) ** 2) * self.records_deviation**2
         laplace = self.total is not None
         return centre, math.sqrt(variance + moved) / (2 * self.records), laplace
+
+    def _shared(self, w: Array) -> float:
+        """By which part the variance of the number of records counts in the mean; see the module's text."""
+        of: dict[str, float] = {}
+        for clique, square, weight in zip(self.cliques, self.squares, w, strict=True):
+            for name in clique:
+                of[name] = of.get(name, 0.0) + weight * math.sqrt(square / len(clique))
+        return math.fsum(part**2 for part in of.values())
 
     @property
     def _counting(self) -> tuple[int, ...]:
@@ -304,26 +313,22 @@ class Certificate:
 
     def summary(self) -> dict[str, Any]:
         """The figures for a card: the mean, its bound, and the tables with the largest estimates."""
-        fits = [(c, fit) for c, fit in self.fits().items()][:_WORST]
         return {
             "mean_total_variation": round(self.mean, 6),
             "mean_at_most_95_percent": round(self.mean_at_most(), 6),
             "verdict": self.verdict,
             "tables_compared": len(self.cliques),
             "tables_in_all": self.every,
-            "largest_estimates_90_percent": [
-                {"columns": list(c), **{k: round(getattr(f, k), 6) for k in ("estimate", "lower", "upper")}}
-                for c, f in fits
+            "largest_estimates_90_percent": [{"columns": list(c), **_rounded(f)} for c, f in self.fits().items()][
+                :_WORST
             ],
             **self._right_summary(),
         }
 
     def _right_summary(self) -> dict[str, Any]:
-        right = self.right()
-        if right is None or self.accuracy is None:
+        if (right := self.right()) is None or self.accuracy is None:
             return {}
-        figures = {k: round(getattr(right, k), 6) for k in ("estimate", "lower", "upper")}
-        return {"right_predictions_90_percent": {"target": self.accuracy.target, **figures}}
+        return {"right_predictions_90_percent": {"target": self.accuracy.target, **_rounded(right)}}
 
     def to_dict(self) -> dict[str, Any]:
         """What was released, from which all figures follow."""
@@ -373,6 +378,7 @@ class Certificate:
             0 < m <= _MOST
             and all(self.cliques)
             and m == len(self.squares)
+            and min(self.squares) >= 0
             and (not self.weights or (len(self.weights) == m and all(0 < w <= LARGEST_WEIGHT for w in self.weights)))
             and self.records > 0 <= self.records_deviation
             and (each is not None or total is not None)
@@ -387,6 +393,10 @@ class Certificate:
 
     def __repr__(self) -> str:
         return f"Certificate({counted(len(self.cliques), 'table')}, mean {_number(self.mean)}, {self.verdict})"
+
+
+def _rounded(fit: Fit) -> dict[str, float]:
+    return {key: round(getattr(fit, key), 6) for key in ("estimate", "lower", "upper")}
 
 
 def _number(value: float) -> str:

@@ -1,25 +1,25 @@
 """From Arrow columns to codes: what :func:`~discreet.encoding.encode_column` gives, value by value, only faster.
 
 A code depends on its value alone. So equal values are encoded once, wherever that is quicker: by a dictionary of the
-batch, or by looking up the few texts that spell a level. Files and Spark both come this way, so they agree.
+batch, or by looking up the few texts that spell a level. Parquet and Spark both come this way, so they agree;
+texts of delimited files are encoded in the same spirit (texts.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..domain import Attribute
 from ..encoding import Codes, Hashed, as_list, code_type, encode_column, unlisted_text
 from .delimited import is_unicode
-from .encode import digest_of
+from .texts import Identities, identities_of
 
 
 @lru_cache(maxsize=4096)
@@ -51,11 +51,42 @@ def _few_spellings(kind: Any, attribute: Attribute) -> bool:
         or attribute.ignore_case
     ):
         return False
+    return is_text(kind)
+
+
+def is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ArrowColumn:
+    """An Arrow array with what :class:`~discreet.tables.texts.Texts` can do."""
+
+    values: Any
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def codes(self, attribute: Attribute) -> Codes:
+        return encode_arrow(self.values, attribute)
+
+    def identities(self) -> Identities:
+        return identities(self.values)
+
+    def among(self, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
+        return texts_among(self.values, attribute, numbers)
+
+    def to_list(self) -> list[Any]:
+        return arrow_list(self.values)
 
 
 def encode_arrow(values: Any, attribute: Attribute) -> Codes:
     """Codes of an Arrow array."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     kind = values.type
     if isinstance(attribute, Hashed) and not pa.types.is_dictionary(kind):
         return _by_dictionary(_dictionary(values), attribute)
@@ -82,24 +113,16 @@ def encode_arrow(values: Any, attribute: Attribute) -> Codes:
         return encode_column(_series(values), attribute)
 
 
-def identities(values: Any) -> tuple[NDArray[np.bool_] | None, NDArray[np.uint64]]:
+def identities(values: Any) -> Identities:
     """Which rows have a person (None: all), and 128 bits of identity for each of those, as two rows of words."""
+    import pyarrow as pa
+
     try:
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         index, dictionary = encoded.indices, encoded.dictionary
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         index, dictionary = pa.array(range(len(values))), values
-    digests = [digest_of(v) for v in arrow_list(dictionary)]
-    known = np.array([d is not None for d in digests], dtype=bool)
-    words = np.frombuffer(b"".join(d or bytes(16) for d in digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
-    null = _is_null(index)
-    place = pc.fill_null(index, pa.scalar(0, index.type)).to_numpy(zero_copy_only=False).astype(np.intp)
-    if not len(digests):
-        return np.zeros(len(values), dtype=bool), np.empty((2, 0), dtype=np.uint64)
-    kept = ~null & known[place]
-    if kept.all():
-        return None, np.ascontiguousarray(words[place].T)
-    return kept, np.ascontiguousarray(words[place[kept]].T)
+    return identities_of([*arrow_list(dictionary), None], _numbers(index, len(dictionary)))
 
 
 def texts_among(values: Any, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
@@ -115,6 +138,8 @@ def arrow_list(values: Any) -> list[Any]:
 
 def _dictionary(values: Any) -> Any:
     """An array with its values by number; those that have no hash are no texts, and are one absent value."""
+    import pyarrow as pa
+
     if pa.types.is_dictionary(values.type):
         return values
     try:
@@ -130,13 +155,22 @@ def _by_dictionary(values: Any, attribute: Attribute) -> Codes:
     distinct = values.dictionary
     codes[:size] = encode_arrow(distinct, attribute) if texts else encode_column(_series(distinct), attribute)
     codes[size] = encode_column([None], attribute)[0]
-    index = values.indices
+    return np.take(codes, _numbers(values.indices, size))
+
+
+def _numbers(index: Any, null: int) -> NDArray[np.integer[Any]]:
+    """The indices of a dictionary, with a number for those that are absent."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     if index.null_count:
-        index = pc.fill_null(index.cast(pa.int64()), size)
-    return np.take(codes, np.asarray(index.to_numpy(zero_copy_only=False)))
+        index = pc.fill_null(index.cast(pa.int64()), null)
+    return np.asarray(index.to_numpy(zero_copy_only=False))
 
 
 def _series(values: Any) -> Any:
+    import pyarrow as pa
+
     return nw.from_native(pa.chunked_array([values]), series_only=True)
 
 

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-import pyarrow as pa
-
 from ..errors import FileFormatError, InputError, did_you_mean
+from ..extras import needed
 from .lines import Form, Piece, batch_of, pieces
+from .texts import Texts
 
 DELIMITERS = ",;\t|"
 _LONGEST_HEADER = 1 << 20
@@ -86,8 +86,8 @@ class DelimitedFile:
                 missing -= passed
             yield stream
 
-    def batch(self, piece: Piece, names: Sequence[str]) -> Any:
-        """These columns of some records as Arrow texts, called c0, c1, … by their place in the file."""
+    def batch(self, piece: Piece, names: Sequence[str]) -> list[Texts]:
+        """These columns of some records."""
         return batch_of(piece, self.form, [self.names.index(name) for name in names])
 
     # -- for queries in SQL: columns are called c0, c1, … because DuckDB does not tell "A" from "a" ------------------
@@ -97,8 +97,12 @@ class DelimitedFile:
 
     def relation(self, connection: Any, names: Sequence[str]) -> Any:
         """These columns as something to select from, once."""
+        pa = needed("pyarrow", "handing rows to DuckDB", "discreet[files]")
         schema = pa.schema([(self.column(name), pa.string()) for name in names])
-        batches = (self.batch(piece, names) for piece in self.pieces())
+        batches = (
+            pa.RecordBatch.from_arrays([texts.to_arrow() for texts in self.batch(piece, names)], schema=schema)
+            for piece in self.pieces()
+        )
         return connection.from_arrow(pa.RecordBatchReader.from_batches(schema, batches))
 
 
@@ -130,6 +134,7 @@ def _unpacked(path: Path, compression: str) -> IO[bytes]:
         return open(path, "rb")
     if compression == "gzip":
         return cast(IO[bytes], gzip.open(path, "rb"))
+    pa = needed("pyarrow", f"reading {path}, which is compressed by {compression},", "discreet[files]")
     return cast(IO[bytes], pa.input_stream(str(path), compression=compression))
 
 

@@ -10,8 +10,9 @@ reader can be right about both. So that is decided by what is public:
   its line closes it.
 - With ``row_is_line``, a record is a line whatever its quotes are. So lines of any text are rows one to one.
 
-Every record has a reading; nothing fails on what it holds. Most records are *plain*, and are parsed by Arrow many at a
-time; only in these does every parser see the same fields. The others, found here, are read one by one in Python.
+Every record has a reading; nothing fails on what it holds. Most records are *plain*: a line with as many fields as
+there are columns, in which every quote is where the rules want it. They are read many at a time; the others, found
+here, one by one in Python.
 """
 
 from __future__ import annotations
@@ -20,16 +21,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Literal, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
 from numpy.typing import NDArray
+
+from .texts import Spans, Texts
 
 LONGEST = 1 << 24  # bytes of a record; a longer one is not counted
 CHUNK = 1 << 22
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _QUOTE = b'"'
 _BLANKS = re.compile(rb" *")
 
@@ -90,19 +90,14 @@ def pieces(opened: Callable[[int], AbstractContextManager[IO[bytes]]], form: For
             at += skipped
 
 
-def batch_of(piece: Piece, form: Form, columns: Sequence[int]) -> Any:
-    """The fields of some columns as Arrow texts; an empty field is absent. A record with one that is not UTF-8 in
-    these columns is left out.
+def batch_of(piece: Piece, form: Form, columns: Sequence[int]) -> list[Texts]:
+    """The fields of some columns; an empty field is absent. A record with one that is not UTF-8 in these columns is
+    left out.
     """
-    plain = _plain_fields(piece, form, columns)
-    if plain is None:
-        lines = piece.plain.removesuffix(form.line_end).split(form.line_end)
-        return _odd_fields([*lines, *piece.odd], form, columns)
-    if not piece.odd:
-        return plain
     odd = _odd_fields(piece.odd, form, columns)
-    both = zip(plain.columns, odd.columns, strict=True)
-    return pa.RecordBatch.from_arrays([pa.concat_arrays(list(pair)) for pair in both], schema=plain.schema)
+    if not piece.rows:
+        return odd
+    return [plain.with_more(more) for plain, more in zip(_plain_fields(piece, form, columns), odd, strict=True)]
 
 
 def fields_of(record: bytes, form: Form) -> Fields:
@@ -340,38 +335,25 @@ def _past_blanks(text: bytes, i: int, form: Form) -> int:
     return next(_BLANKS.finditer(text, i)).end()
 
 
-# -- fields as Arrow texts ---------------------------------------------------------------------------------------------
+# -- fields as texts ---------------------------------------------------------------------------------------------------
 
 
-def _plain_fields(piece: Piece, form: Form, columns: Sequence[int]) -> Any:
-    """Plain records by Arrow's parser; None should it, against all expectation, see other rows than we do."""
-    if not piece.rows:
-        return _odd_fields([], form, columns)
-    names = [f"c{i}" for i in range(form.columns)]
-    text = piece.plain
-    if text.startswith(_BYTE_ORDER_MARK):  # it would be dropped, but is part of the field here
-        text = _BYTE_ORDER_MARK + text
-    try:
-        table = pyarrow.csv.read_csv(
-            pa.BufferReader(text),
-            pyarrow.csv.ReadOptions(column_names=names, block_size=len(text) + 1, use_threads=False),
-            pyarrow.csv.ParseOptions(delimiter=form.delimiter.decode(), ignore_empty_lines=False),
-            pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                include_columns=[f"c{i}" for i in columns],
-                null_values=[""],
-                strings_can_be_null=True,
-                check_utf8=False,
-            ),
-        )
-    except pa.ArrowInvalid:
-        return None
-    if table.num_rows != piece.rows:
-        return None
-    return table.combine_chunks().to_batches()[0]
+def _plain_fields(piece: Piece, form: Form, columns: Sequence[int]) -> list[Texts]:
+    """Plain records, all at once: outside of quotes, every delimiter and every line end is the end of a field."""
+    text = piece.plain if piece.plain.endswith(form.line_end) else piece.plain + form.line_end
+    a = np.frombuffer(text, dtype=np.uint8)
+    marks = np.flatnonzero((a == form.delimiter[0]) | (a == ord("\n")))
+    if _QUOTE in text:
+        quotes = np.flatnonzero(a == ord('"'))
+        marks = marks[np.searchsorted(quotes, marks) & 1 == 0]
+    starts = np.concatenate([[0], marks[:-1] + 1]).reshape(piece.rows, form.columns)
+    ends = marks.reshape(piece.rows, form.columns)
+    ends[:, -1] -= len(form.line_end) - 1
+    spans = Spans(text, quoted=_QUOTE in text)
+    return [spans.texts(starts[:, i].copy(), ends[:, i].copy()) for i in columns]
 
 
-def _odd_fields(records: Iterable[bytes], form: Form, columns: Sequence[int]) -> Any:
+def _odd_fields(records: Iterable[bytes], form: Form, columns: Sequence[int]) -> list[Texts]:
     chosen: list[list[str | None]] = []
     for record in records:
         values = fields_of(record, form).values
@@ -379,10 +361,7 @@ def _odd_fields(records: Iterable[bytes], form: Form, columns: Sequence[int]) ->
             chosen.append([values[i].decode("utf-8") or None if i < len(values) else None for i in columns])
         except UnicodeDecodeError:
             continue
-    by_column = zip(*chosen, strict=True) if chosen else ([] for _ in columns)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(values, type=pa.string()) for values in by_column], names=[f"c{i}" for i in columns]
-    )
+    return [Texts.of(row[i] for row in chosen) for i in range(len(columns))]
 
 
 def _joined(buffer: bytes, a: Bytes, starts: Places, after: Places, chosen: NDArray[np.bool_], used: int) -> bytes:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-import pyarrow as pa
-
 from ..arguments import require_domain
 from ..domain import Domain
 from ..errors import EngineError, InputError, did_you_mean
@@ -107,9 +105,12 @@ def _spark_frame(path: str, delimiter: str | None, row_is_line: bool, wanted: Se
 
     def read(numbers: Iterable[Any]) -> Iterator[Any]:
         """With our own reader, a file in a task: Spark's lets a record change how those after it are read."""
+        import pyarrow as pa
+
         for number in (n for batch in numbers for n in batch.column(0).to_pylist()):
             for piece in text[number].pieces():
-                yield pa.RecordBatch.from_arrays(text[number].batch(piece, wanted).columns, names=columns)
+                arrays = [texts.to_arrow() for texts in text[number].batch(piece, wanted)]
+                yield pa.RecordBatch.from_arrays(arrays, names=columns)
 
     columns = [f"c{i}" for i in range(len(wanted))]
     frame = spark.range(len(text), numPartitions=len(text))

@@ -10,6 +10,7 @@ from typing import Any
 import narwhals as nw
 
 from ..errors import InputError
+from ..extras import needed
 from .check import WORDS_FOR_ABSENT
 from .delimited import DelimitedFile
 from .sources import SourceFile
@@ -71,6 +72,7 @@ class FrameRows:
 
     @classmethod
     def of(cls, rows: Any) -> FrameRows:
+        needed("pyarrow", "a draft of a schema", "discreet[files]")
         try:
             frame = nw.from_native(rows)
         except TypeError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -19,18 +19,31 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..domain import Attribute, Domain
-from ..encoding import Codes, Hashed, encode_column
+from ..encoding import Codes, Hashed
 from ..errors import EngineError, FileFormatError, InputError, did_you_mean
 from ..extras import needed
-from .arrow import encode_arrow, identities, texts_among
+from .arrow import ArrowColumn, is_text
 from .blocks import BLOCK_ROWS, Block
 from .delimited import DelimitedFile, open_delimited
+from .texts import Identities, Texts
 
 _NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Column(Protocol):
+    """What a batch holds of one column."""
+
+    def __len__(self) -> int: ...
+
+    def codes(self, attribute: Attribute) -> Codes: ...
+
+    def identities(self) -> Identities: ...
+
+    def among(self, attribute: Hashed, numbers: Container[int]) -> dict[int, str]: ...
+
+    def to_list(self) -> list[Any]: ...
 
 
 class SourceFile(Protocol):
@@ -72,10 +85,9 @@ class ParquetFile:
         """Rows of these columns. By Arrow, which takes every value as it is: DuckDB checks them (is a text UTF-8, or
         JSON where it says so; has a day 24 hours), and one that fails would fail the file.
         """
+        pq = _parquet(self.path)
         with pq.ParquetFile(self.path) as file:
-            texts = [
-                f.name for f in file.schema_arrow if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)
-            ]
+            texts = [f.name for f in file.schema_arrow if is_text(f.type)]
         with pq.ParquetFile(self.path, read_dictionary=texts) as file:
             yield from file.iter_batches(BLOCK_ROWS, columns=list(names))
 
@@ -123,12 +135,17 @@ def open_file(path: Path, delimiter: str | None = None, *, row_is_line: bool = F
         is_parquet = False  # delimited.py says what is wrong with it
     if not is_parquet:
         return open_delimited(path, delimiter, row_is_line=row_is_line)
+    pq = _parquet(path)
     try:
         return ParquetFile(path, tuple(pq.read_schema(path).names))
-    except (pa.ArrowException, OSError):
+    except _unreadable():
         raise FileFormatError(
             f"{path} begins like a Parquet file, but its footer cannot be read; is it whole?"
         ) from None
+
+
+def _parquet(path: Path) -> Any:
+    return needed("pyarrow.parquet", f"reading {path}, a Parquet file,", "discreet[files]")
 
 
 class Sources:
@@ -169,10 +186,8 @@ class Sources:
 
     def texts(self, file: SourceFile, batch: Any, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
         """Which texts of a column have these numbers, in a batch."""
-        columns, _ = self._columns(file, batch)
-        if attribute.name in columns:
-            return texts_among(columns[attribute.name], attribute, numbers)
-        return texts_among(pa.array([partitions(file.path)[attribute.name]], pa.string()), attribute, numbers)
+        columns, rows = self._columns(file, batch)
+        return self._column(file, columns, attribute.name, rows).among(attribute, numbers)
 
     def batches(self) -> Iterator[tuple[SourceFile, Any]]:
         """What the files hold in the wanted columns, some rows at a time; :meth:`encode` makes blocks of it."""
@@ -186,42 +201,39 @@ class Sources:
         elif isinstance(file, ParquetFile):
             yield from file.batches([name for name in self._wanted if name in file.names])
 
-    def _columns(self, file: SourceFile, batch: Any) -> tuple[dict[str, Any], Any]:
+    def _columns(self, file: SourceFile, batch: Any) -> tuple[dict[str, Column], int]:
+        """The columns of a batch that are in the file, and how many rows it has."""
         if not isinstance(file, DelimitedFile):
-            return dict(zip(batch.schema.names, batch.columns, strict=True)), batch
+            return dict(zip(batch.schema.names, map(ArrowColumn, batch.columns), strict=True)), batch.num_rows
         names = [name for name in self._wanted if name in file.names]
-        batch = file.batch(batch, names or file.names[:1])  # without any column, how many rows is lost
-        return dict(zip(names, batch.columns, strict=False)), batch
+        read = file.batch(batch, names or file.names[:1])  # without any column, how many rows is lost
+        return dict(zip(names, read, strict=False)), len(read[0])
+
+    def _column(self, file: SourceFile, columns: Mapping[str, Column], name: str, rows: int) -> Column:
+        """A column that is in the file, or stands in its path."""
+        if name in columns:
+            return columns[name]
+        return Texts(np.zeros(rows, dtype=np.int64), [partitions(file.path)[name]])
 
     def encode(self, file: SourceFile, batch: Any) -> Block:
         """A block of codes. Runs in any thread."""
-        columns, batch = self._columns(file, batch)
-        constant = partitions(file.path)
-
-        def codes(attribute: Attribute) -> Codes:
-            name = attribute.name
-            if name in columns:
-                return encode_arrow(columns[name], attribute)
-            return np.repeat(encode_column([constant[name]], attribute), batch.num_rows)
-
-        block = Block({a.name: codes(a) for a in self.domain.attributes}, None, batch.num_rows)
+        columns, rows = self._columns(file, batch)
+        codes = {a.name: self._column(file, columns, a.name, rows).codes(a) for a in self.domain.attributes}
+        block = Block(codes, None, rows)
         if self.unit is None:
             return block
-        values = columns.get(self.unit)
-        if values is None:
-            values = pa.array([constant[self.unit]] * batch.num_rows, type=pa.string())
-        kept, identity = identities(values)
+        kept, identity = self._column(file, columns, self.unit, rows).identities()
         if kept is not None:
             block = block.take(np.flatnonzero(kept))
         return Block(block.columns, identity, block.rows)
 
 
-def batches_of(file: SourceFile, names: Sequence[str]) -> Iterator[Any]:
+def batches_of(file: SourceFile, names: Sequence[str]) -> Iterator[Sequence[Column]]:
     """These columns of a file, in this order, some rows at a time."""
     if isinstance(file, DelimitedFile):
         yield from (file.batch(piece, names) for piece in file.pieces())
     elif isinstance(file, ParquetFile):
-        yield from (batch.select(list(names)) for batch in file.batches(names))
+        yield from (list(map(ArrowColumn, batch.select(list(names)).columns)) for batch in file.batches(names))
 
 
 def partitions(path: Path) -> dict[str, str | None]:
@@ -261,12 +273,12 @@ def failures_of(file: SourceFile) -> Iterator[None]:
     """Errors of Arrow and DuckDB in our words: the kind of the error is all that may be said."""
     try:
         yield
-    except (*_of_duckdb("Error"), pa.ArrowException, OSError, RuntimeError, ValueError) as error:
+    except _unreadable() as error:
         # Through Arrow, errors of every kind come as text. It is looked at, and not shown.
         kind = str(error)[:200].lower()
-        if isinstance(error, _of_duckdb("InterruptException")) or "interrupt error" in kind:
+        if isinstance(error, _of("duckdb", "InterruptException")) or "interrupt error" in kind:
             raise KeyboardInterrupt from None
-        if isinstance(error, (*_of_duckdb("OutOfMemoryException"), MemoryError)) or "out of memory error" in kind:
+        if isinstance(error, (*_of("duckdb", "OutOfMemoryException"), MemoryError)) or "out of memory error" in kind:
             raise EngineError(
                 f"reading {file.path} needs more memory than there is; write the file in smaller row groups. "
                 "Nothing was spent by this step"
@@ -277,9 +289,14 @@ def failures_of(file: SourceFile) -> Iterator[None]:
         ) from None
 
 
-def _of_duckdb(name: str) -> tuple[type[Exception], ...]:
-    """A kind of error, if DuckDB is in use at all."""
-    module = sys.modules.get("duckdb")
+def _unreadable() -> tuple[type[Exception], ...]:
+    """What reading a file can raise."""
+    return (*_of("duckdb", "Error"), *_of("pyarrow", "ArrowException"), OSError, RuntimeError, ValueError)
+
+
+def _of(package: str, name: str) -> tuple[type[Exception], ...]:
+    """A kind of error, if the package is in use at all."""
+    module = sys.modules.get(package)
     return () if module is None else (getattr(module, name),)
 
 

@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from ..arguments import require_domain
 from ..domain import Clique, Domain
@@ -35,7 +34,6 @@ from .jobs import Job, JobTable
 SPARK_BLOCK_ROWS = 1 << 16
 _FAN_IN = 32  # partial sums that one task adds up
 _BLOCKS = "target int, rows int, data binary"
-_BLOCKS_ARROW = pa.schema([("target", pa.int32()), ("rows", pa.int32()), ("data", pa.binary())])
 Batches = Iterable[Any]
 Choose = Callable[[Iterable[Block]], Iterator[dict[int, Block]]]
 
@@ -202,9 +200,7 @@ class Frame:
         def among(batches: Batches) -> Iterator[Any]:
             for batch in batches:
                 found = texts_among(batch.column(0), *box.value)
-                yield pa.record_batch(
-                    [pa.array(found.keys(), pa.int64()), pa.array(found.values(), pa.string())], names=["n", "text"]
-                )
+                yield _batch(n=(found.keys(), "int64"), text=(found.values(), "string"))
 
         with failures():
             try:
@@ -232,16 +228,17 @@ def failures() -> Iterator[None]:
 # -- what runs on the workers ------------------------------------------------------------------------------------------
 
 
+def _batch(**columns: tuple[Iterable[Any], str]) -> Any:
+    """An Arrow batch of these columns, each with its type."""
+    import pyarrow as pa
+
+    arrays = [pa.array(values, pa.type_for_alias(kind)) for values, kind in columns.values()]
+    return pa.record_batch(arrays, names=list(columns))
+
+
 def _rows_out(parts: Iterable[tuple[int, Block]], layout: Layout) -> Iterator[Any]:
     for target, block in parts:
-        yield pa.record_batch(
-            [
-                pa.array([target], pa.int32()),
-                pa.array([block.rows], pa.int32()),
-                pa.array([layout.pack(block)], pa.binary()),
-            ],
-            schema=_BLOCKS_ARROW,
-        )
+        yield _batch(target=([target], "int32"), rows=([block.rows], "int32"), data=([layout.pack(block)], "binary"))
 
 
 def _rows_in(layout: Layout, batches: Batches, names: Iterable[str] | None = None) -> Iterator[Block]:
@@ -287,15 +284,13 @@ def _add_up(batches: Batches) -> Iterator[Any]:
 
 
 def _one_sum(flat: IntArray) -> Any:
-    return pa.record_batch([pa.array([flat.tobytes()], pa.binary())], names=["sums"])
+    return _batch(sums=([flat.tobytes()], "binary"))
 
 
 def _sparse(layout: Layout, clique: Clique, batches: Batches) -> Iterator[Any]:
     for block in _rows_in(layout, batches, clique or layout.domain.names[:1]):
         cells, counts = rows_of.sparse_cells(block, clique)
-        yield pa.record_batch(
-            [pa.array([c.tobytes() for c in cells], pa.binary()), pa.array(counts, pa.int64())], names=["cell", "n"]
-        )
+        yield _batch(cell=([c.tobytes() for c in cells], "binary"), n=(counts, "int64"))
 
 
 def _route(layout: Layout, kept: Layout, key: bytes, homes: int, batches: Batches) -> Iterator[Any]:

@@ -21,7 +21,6 @@ from ..dates import Dates
 from ..domain import Attribute, Clique, Domain
 from ..encoding import as_list, code_type, columns_of, encode_column
 from ..errors import InputError
-from .arrow import arrow_list
 from .base import WEIGHT_UNITS, IntArray
 from .encode import persons_of
 from .memory import MemoryTable, Persons
@@ -152,9 +151,9 @@ class Windows:
             file = open_file(place, delimiter, row_is_line=row_is_line)
             self._require(file)
             with failures_of(file):
-                for batch in batches_of(file, names):
-                    for name, column in zip(names, batch.columns, strict=True):
-                        found[name] += arrow_list(column)
+                for columns in batches_of(file, names):
+                    for name, column in zip(names, columns, strict=True):
+                        found[name] += column.to_list()
         return self.table(found)
 
     def _require(self, file: SourceFile) -> None:

@@ -24,9 +24,9 @@ be a hundred times as noisy.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 from ...arguments import check_whole
@@ -34,13 +34,14 @@ from ...domain import Domain
 from ...measurement import Measurements
 from ...models.markov import MarkovRandomField
 from ...privacy.budget import ApproxDP, Budget, GaussianDP, PureDP
+from ...privacy.gaussian import HALF_PI
 from ..cards import card_of
 from ..checks import as_measurements
 from ..consistency import estimated_total
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from . import forecast
-from .distance_rounds import DistanceRounds
+from .distance_rounds import CLEARLY, DistanceRounds
 from .purpose import Purpose, Workload, check_workload
 from .refits import fits_of_many
 from .rounds import Rounds, fitted, most_work
@@ -95,6 +96,12 @@ class AdaptiveField(Learner[MarkovRandomField]):
             rounds = SelectionRounds(whole, share, self.most_cells, purpose)
         else:
             rounds = DistanceRounds(whole, share, self.most_cells, purpose, self.triples)
+            if rounds.too_few and rounds.laplace is not None:  # publicly known: all is pure
+                within = whole if isinstance(whole.budget, ApproxDP) else replace(whole, budget=rounds.laplace)
+                return self._procedure(within, rounds.laplace, rounds, purpose)
+        return self._procedure(whole, share, rounds, purpose)
+
+    def _procedure(self, whole: Whole, share: Budget, rounds: Rounds, purpose: Purpose) -> Procedure:
         looks = bool(rounds.pairs) and not rounds.too_few
         growing = (
             f"Tables are added while the junction tree keeps within {self.most_cells:,} cells; what is asked follows "
@@ -105,19 +112,24 @@ class AdaptiveField(Learner[MarkovRandomField]):
             *([rounds.note] if rounds.pairs else []),
             *([purpose.note] if purpose.note else []),
         )
-        steps = rounds.steps() if looks else (rounds.columns_alone(),)
+        steps = rounds.steps() if looks else (rounds.columns_alone(whole, share),)
         gaussian = isinstance(share, GaussianDP)
         return Procedure(METHOD, whole, steps, notes, composition="as one Gaussian" if gaussian else "composed")
 
     def within(self, domain: Domain, budget: Budget) -> Budget:
         """Under (ε, δ) one Gaussian; ε alone where columns are so few that Laplace noise on all of them and all pairs
-        is less. m tables have Laplace noise m/ε and Gaussian noise √(2m/π)/μ in a cell, on average."""
+        is less. m tables have Laplace noise m/ε and Gaussian noise √(2m/π)/μ in a cell, on average. Where that is so
+        (and clearly) of the columns, the share has an ε, too, in case that columns are all that will be asked."""
         within = super().within(domain, budget)
         if not isinstance(budget, ApproxDP) or not isinstance(within, GaussianDP):
             return within
-        tables = len(domain) * (len(domain) + 1) // 2
-        few = tables * math.pi * within.mu_squared <= 2 * budget.epsilon**2
-        return budget.to_pure() if few else within
+
+        def is_less(tables: int, clearly: Fraction = Fraction(1)) -> bool:
+            return tables * HALF_PI * within.mu_squared <= (clearly * budget.epsilon) ** 2
+
+        if is_less(len(domain) * (len(domain) + 1) // 2):
+            return budget.to_pure()
+        return GaussianDP(within.mu_squared, budget.epsilon if is_less(len(domain), CLEARLY) else None)
 
     def pair_error(self, whole: Whole, records: float) -> float:
         purpose = Purpose(whole.domain, self.workload, self.target)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
 
 from ...domain import Clique, Domain
 from ...errors import CostError
@@ -96,10 +95,11 @@ class Rounds:
         self.columns: list[Clique] = [(name,) for name in self.domain.names]
         self.pairs = candidate_pairs(self.domain, most_cells)
         _require_room(self.domain, self.pairs)
-        self.all_of_it = Prices(self.domain, self.unit, share, purpose)
 
-    also: ClassVar[str] = ""
-    """For the plan: when else it is so."""
+    @property
+    def also(self) -> str:
+        """For the plan: what else there is to say of it."""
+        return ""
 
     @property
     def enough(self) -> float:
@@ -108,14 +108,21 @@ class Rounds:
     def steps(self) -> tuple[Step, ...]:
         raise NotImplementedError
 
-    def columns_alone(self) -> Step:
-        return self.whole.measure("tables of single columns", self.all_of_it.request(self.columns))
+    def columns_alone(self, whole: Whole, share: Budget) -> Step:
+        """All of a share for single columns."""
+        return whole.measure(
+            "tables of single columns", Prices(self.domain, self.unit, share, self.purpose).request(self.columns)
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the number of records is public."""
+        return self.whole.public_size is not None and self.whole.unit.column is None
 
     @property
     def too_few(self) -> bool:
         """Whether records are publicly known to be too few for pairs."""
-        whole = self.whole
-        return whole.public_size is not None and whole.unit.column is None and whole.public_size < self.enough
+        return self.is_known and float(self.whole.public_size or 0) < self.enough
 
     @property
     def note(self) -> str:

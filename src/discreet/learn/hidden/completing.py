@@ -88,10 +88,11 @@ class Hidden:
 
 
 def known(attribute: Attribute) -> Attribute:
-    """The column without its level for missing values."""
+    """The column without its level for missing values. Who peeked whether values are missing has peeked at this column,
+    too: the mark stays."""
     if attribute.missing is None:
         return attribute
     outside = "" if attribute.outside == attribute.missing else attribute.outside
     if attribute.size == 1:
         raise InputError(f"column {attribute.name!r} has no level but the one for missing values")
-    return replace(attribute, missing=None, outside=outside, peeked=attribute.peeked - {"missing"})
+    return replace(attribute, missing=None, outside=outside)
