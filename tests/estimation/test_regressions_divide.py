@@ -11,7 +11,6 @@ from discreet.domain import Domain
 from discreet.learn.networks.optimal import OptimalNetwork
 from discreet.learn.regressions import division
 from discreet.learn.regressions.division import MEANS, width_for
-from discreet.learn.regressions.fitted import agreeing
 from discreet.learn.regressions.pairwise import WIDTHS, PairwiseRegressions
 from discreet.learn.regressions.spins import SpinRegressions
 from discreet.models import generators
@@ -56,16 +55,6 @@ def test_a_noisy_count_decides_and_the_plan_says_what():
     learner = PairwiseRegressions()
     few, many = (str(learner.plan(FIVE, PrivacyUnit(), PureDP(1), n)) for n in (50, 1e6))
     assert "columns alone" in few and "columns alone" not in many and "25 % buys means" in many
-
-
-def test_what_two_regressions_agree_on_is_kept():
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(3, 3))
-    assert np.allclose(agreeing(np.stack([table, table])), table)
-    assert np.allclose(agreeing(np.stack([table, -table / 2])), 0)
-    assert np.allclose(agreeing(np.stack([table, 0 * table])), 0), "one of two has found nothing"
-    assert np.allclose(agreeing(table[None]), table), "nobody else to agree with"
-    assert np.allclose(agreeing(np.zeros((2, 3))), 0)
 
 
 def error(model, table):

@@ -33,9 +33,9 @@ from ...privacy.queries.likelihood import LogLikelihood
 from ...privacy.queries.parities import ParitySums, measured_monomials
 from ...privacy.query import Query
 from ...privacy.requests import Asking, Measure
-from ..consistency import total_and_variance
 from ..counting import counted_first, records_in
 from ..fields.likelihood import Field
+from ..networks.optimal import OptimalNetwork
 from ..planned import measuring, selecting
 from ..procedure import Found, Procedure, Whole
 from ..projection import project_table
@@ -50,7 +50,6 @@ ENERGY, NUMBER = 9, 1  # shares of the two sums of a log-likelihood
 MOST_SCALE = 16.0
 ALONE = "the records do not carry it: all of the budget went to single columns"
 IN_VAIN = "none stood out of the noise"
-AGREE = 4.0
 STANDS_OUT = 1.5
 """An energy that is no more than so many deviations of its noise from that of independent columns tells of no
 interaction; of one that is z of them, the part 1 − (STANDS_OUT/z)² is kept."""
@@ -114,18 +113,6 @@ def _at(division: Callable[[float], Division], size: float | None) -> str:
     return "; ".join(f"at n ≈ {n:,g}, {division(n).why}" for n in ([1e3, 1e4, 1e5] if size is None else [size])) + "."
 
 
-def agreeing(estimates: Array) -> Array:
-    """The mean of estimates of one interaction (first axis), each by the regression of another column, as far as they
-    agree: their noise does not. Where they are as long as c times their mean product says, all of it is kept from
-    c = 1/:data:`AGREE` on, and less below."""
-    mean: Array = estimates.mean(axis=0)
-    number, square = len(estimates), float((estimates**2).sum())
-    if number < 2 or square == 0:
-        return mean
-    product = (number**2 * float((mean**2).sum()) - square) / (number - 1)
-    return mean * min(1.0, AGREE * max(0.0, product) / square)
-
-
 def energy_query(domain: Domain, interactions: Interactions) -> LogLikelihood:
     """Σ W less its largest possible value, which bounds make a sum with a known sensitivity."""
     top, bottom = _bounds(interactions)
@@ -162,7 +149,9 @@ def descended(measured: Measurements) -> State | None:
 
 def fitted(domain: Domain, measured: Measurements, interactions: Interactions) -> Fitted:
     """θ and s for these interactions, from what :func:`fitted_procedure` released."""
-    records = _records(measured)
+    if descended(measured) is None:
+        return _alone(domain, measured)
+    records = records_in(measured)
     targets, noise = _means(domain, measured, records)
     field = Field(domain, [*((name,) for name in domain.names), *interactions], memory_limit=TREE_BYTES)
     ends = sum(domain.shape)
@@ -197,10 +186,12 @@ def fitted(domain: Domain, measured: Measurements, interactions: Interactions) -
     return Fitted(float(found[-1]), singles, field.inference)
 
 
-def _records(measured: Measurements) -> float:
-    """From the count and, where tables were measured, their sums."""
-    told = [m for m in measured if m.told_of is not None]
-    return max(total_and_variance(Measurements(told, measured.release))[0], 1.0)
+def _alone(domain: Domain, measured: Measurements) -> Fitted:
+    """Independent columns, as a network without edges has them: the same model of the same tables."""
+    tables = Measurements([m for m in measured if m.told_of is not None], measured.release)
+    columns = OptimalNetwork({}).estimate(tables, domain)
+    logs = {n: np.log(np.maximum(columns.marginal((n,)).probabilities, 1e-12)) for n in domain.names}
+    return Fitted(0.0, {n: theta - theta.mean() for n, theta in logs.items()}, "exact")
 
 
 def _means(domain: Domain, measured: Measurements, records: float) -> tuple[dict[str, Array], dict[str, float]]:

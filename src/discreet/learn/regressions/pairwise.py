@@ -34,7 +34,7 @@ from ..procedure import Procedure, Whole
 from ..spins.coefficients import check_bounds
 from .descent import Descent, state_of
 from .division import width_for
-from .fitted import agreeing, descended, fitted, fitted_procedure
+from .fitted import descended, fitted, fitted_procedure
 from .frank_wolfe import State, Variant, choose_steps, init, told
 from .spins import DEFAULT_WIDTH
 
@@ -151,7 +151,7 @@ class PairwiseRegressions(Learner[PairwiseModel]):
         """Weights, the largest as far as their number and size are bounded, and fields."""
         if state is None:
             return {}, {}
-        W, Theta = weights_of(columns, state, self._fits)
+        W, Theta = weights_of(columns, state)
         size = {pair: float(np.abs(table).max()) for pair, table in W.items()}
         kept = sorted((pair for pair in W if size[pair] >= self.min_weight / 2), key=lambda pair: -size[pair])
         return {pair: W[pair] for pair in kept[: self.max_edges]}, Theta
@@ -170,9 +170,8 @@ def as_interactions(W: Mapping[Pair, Array]) -> dict[Clique, Array]:
     return {(a, b): table for (a, b), table in W.items()}
 
 
-def weights_of(domain: Domain, state: State, agree: bool = False) -> tuple[dict[Pair, Array], dict[str, Array]]:
-    """Lines 7–9: centre by equation 1, average over the levels that u was set against, and over both directions; with
-    ``agree`` as far as these agree."""
+def weights_of(domain: Domain, state: State) -> tuple[dict[Pair, Array], dict[str, Array]]:
+    """Lines 7–9: centre by equation 1, average over the levels that u was set against, and over both directions."""
     shape, names = domain.shape, domain.names
     p = len(shape)
     starts = np.cumsum([0, *shape])
@@ -193,9 +192,5 @@ def weights_of(domain: Domain, state: State, agree: bool = False) -> tuple[dict[
         for j in range(i + 1, p):
             there = directed[i][:, starts[j] : starts[j + 1]]
             back = directed[j][:, starts[i] : starts[i + 1]]
-            both = np.stack([there, back.T])
-            if agree:  # without what a table does to one column alone, which the fields of the columns have
-                both -= both.mean(axis=1, keepdims=True)
-                both -= both.mean(axis=2, keepdims=True)
-            W[names[i], names[j]] = agreeing(both) if agree else both.mean(axis=0)
+            W[names[i], names[j]] = (there + back.T) / 2
     return W, {names[i]: constant[i].mean(axis=1) for i in range(p)}

@@ -36,7 +36,7 @@ from ..spins.coefficients import (
 )
 from .descent import Descent, state_of
 from .division import width_for
-from .fitted import agreeing, descended, fitted, fitted_procedure, lone_parities
+from .fitted import descended, fitted, fitted_procedure, lone_parities
 from .frank_wolfe import State, Variant, choose_steps, init, told
 
 DEFAULT_WIDTH = 2.0  # λ when none is given: wide enough for three couplings of ½ and a field
@@ -73,16 +73,14 @@ def spin_descent(
     return Descent(problem, start, variant, steps, choose, what, least)
 
 
-def regression_coefficients(domain: Domain, monomials: list[Clique], state: State, agree: bool = False) -> Coefficients:
-    """Algorithm 4, lines 4–5; a coefficient that several regressions estimate is their mean, not the first one's, and
-    with ``agree`` as far as they agree."""
+def regression_coefficients(domain: Domain, monomials: list[Clique], state: State) -> Coefficients:
+    """Algorithm 4, lines 4–5; a coefficient that several regressions estimate is their mean, not the first one's."""
     found: dict[Clique, list[float]] = defaultdict(list)
     for name, row in zip(domain.names, state.w / 2, strict=True):
         for I, value in zip(monomials, row, strict=True):
             if name not in I:
                 found[domain.clique((*I, name))].append(float(value))
-    middle = agreeing if agree else np.mean
-    return {I: float(middle(np.array(values))) for I, values in found.items()}
+    return {I: float(np.mean(values)) for I, values in found.items()}
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,7 @@ class SpinRegressions(Learner[SpinModel]):
         if state is None:
             return {}
         monomials = features_of(columns, self._order(columns))
-        found = regression_coefficients(columns, monomials, state, self._fits)
+        found = regression_coefficients(columns, monomials, state)
         return largest(found, self.max_edges, self.min_weight)
 
     def _order(self, columns: Domain) -> int:
