@@ -80,12 +80,14 @@ def figure_2(results: Mapping[Setting, list[dict[str, float]]], path: Path) -> N
             }
             sizes = sorted(found)
             for number, (name, style) in enumerate(METHODS.items()):
-                there = [n for n in sizes if found[n] and name in found[n][0]]  # PSGD cannot have every ε
+                there = [n for n in sizes if any(name in r for r in found[n])]  # PSGD cannot have every ε
                 if there:
-                    values = [statistics.fmean(r[name] for r in found[n]) for n in there]
+                    values = [statistics.fmean(r[name] for r in found[n] if name in r) for n in there]
                     color = "k" if "k" in style else f"C{number}"
                     ax.loglog(there, values, style.lstrip("k"), ms=4, label=name, color=color)
             ax.set(title=f"{kind[0]}, {kind[1]} states, ε = {epsilon:g}", xlabel="records")
+            if "uniform" in found[sizes[0]][0]:
+                ax.set_ylim(top=5 * max(r["uniform"] for n in sizes for r in found[n]))
             ax.title.set_fontsize(9)
             if not column:
                 ax.set_ylabel("KL from the truth")
@@ -96,34 +98,45 @@ def figure_2(results: Mapping[Setting, list[dict[str, float]]], path: Path) -> N
     _save(figure, path)
 
 
-def figure_3(path: Path, seed: int = 0) -> None:
-    """a: true against learned edge marginals; b is of :mod:`benchmarks.chains`."""
+def figure_3(path: Path, seed: int = 0, draws: int = 10) -> dict[str, list[float]]:
+    """a: true against learned edge marginals, the points of one graph, and the errors of all draws, which it returns;
+    b is of :mod:`benchmarks.chains`."""
     figure, a = plt.subplots(figsize=(5, 4))
-    truth = Setting("Erdős–Rényi", 20, 10**5, 0.5).truth(seed)
-    table = rows_of(truth, 10**5, seed)
-    measured = NaiveField(truth.cliques).measure(Curator(table, budget=PureDP(0.5)))
-    exact = NonprivateField(truth.cliques).fit(ExactCurator(table))
-    for name, model in (
-        ("naive", NaiveField(truth.cliques).estimate(measured)),
-        ("CGM", CollectiveField(truth.cliques).estimate(measured)),
-        ("noise-aware", NoiseAwareField(truth.cliques).estimate(measured)),
-        ("non-private", exact),
-    ):
-        pairs = [(truth.marginal(c).probabilities, model.marginal(c).probabilities) for c in truth.cliques]
-        x, y = (np.concatenate([p[i].ravel() for p in pairs]) for i in (0, 1))
-        a.plot(x, y, ".", ms=2, label=f"{name}, mean |error| {1e4 * np.abs(x - y).mean():.1f}e-4")
+    errors: dict[str, list[float]] = {}
+    for draw in range(draws):
+        for name, (x, y) in _edge_marginals(seed + draw).items():
+            errors.setdefault(name, []).append(float(np.abs(x - y).mean()))
+            if not draw:
+                a.plot(x, y, ".", ms=2, label=name)
+    for handle, (name, values) in zip(a.lines, errors.items(), strict=True):
+        handle.set_label(f"{name}, mean |error| {1e4 * statistics.fmean(values):.2f}e-4")
     top = 0.02
     a.axline((0, 0), slope=1, color="grey", lw=0.5)
-    a.set(
-        xlim=(0, top),
-        ylim=(0, top),
-        xlabel="true",
-        ylabel="learned",
-        title="a: edge marginals, 20 states",
-    )
+    title = f"a: edge marginals, 20 states; points of one draw, errors of {draws}"
+    a.set(xlim=(0, top), ylim=(0, top), xlabel="true", ylabel="learned", title=title)
+    a.title.set_fontsize(9)
     a.locator_params(nbins=5)
     a.legend(markerscale=5, fontsize=7)
     _save(figure, path)
+    return errors
+
+
+def _edge_marginals(seed: int) -> dict[str, tuple[Any, Any]]:
+    """The true and the learned ones of every method, on a graph, records and a release of their own."""
+    truth = Setting("Erdős–Rényi", 20, 10**5, 0.5).truth(seed)
+    table = rows_of(truth, 10**5, seed)
+    measured = NaiveField(truth.cliques).measure(Curator(table, budget=PureDP(0.5)))
+    models = {
+        "naive": NaiveField(truth.cliques).estimate(measured),
+        "CGM": CollectiveField(truth.cliques).estimate(measured),
+        "noise-aware": NoiseAwareField(truth.cliques).estimate(measured),
+        "non-private": NonprivateField(truth.cliques).fit(ExactCurator(table)),
+    }
+    true = np.concatenate([truth.marginal(c).probabilities.ravel() for c in truth.cliques])
+    return {
+        name: (true, np.concatenate([model.marginal(c).probabilities.ravel() for c in truth.cliques]))
+        for name, model in models.items()
+    }
 
 
 def _save(figure: Any, path: Path) -> None:

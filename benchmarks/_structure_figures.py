@@ -15,7 +15,12 @@ def slope(curve: dict[int, float]) -> float:
     return float(np.polyfit(p, n, 1)[0])
 
 
-def draw_table(curves: dict[str, dict[int, float]], methods: Sequence[Method], path: Path) -> None:
+def draw_table(
+    curves: dict[str, dict[int, float]],
+    methods: Sequence[Method],
+    path: Path,
+    what: str = "records for 90 % exact recovery",
+) -> None:
     """Table 1 from data: records against columns, one curve a method, with its slope."""
     import matplotlib
 
@@ -38,7 +43,7 @@ def draw_table(curves: dict[str, dict[int, float]], methods: Sequence[Method], p
     axis.minorticks_off()
     axis.set(
         xlabel="columns p",
-        ylabel="records for 90 % exact recovery",
+        ylabel=what,
         title="Perfect matchings, η = 0.5: dotted not private, solid (1, 1e-6), dashed ρ = 0.028, dash-dot ε = 1",
     )
     axis.title.set_fontsize(10)

@@ -6,6 +6,8 @@ times, moves to nearby rooms and absence, in nine rooms and "null", on a grid of
 slots. Hours in which nobody was seen are left out. As many as the paper's 124,399 person-days (an eighth of them with
 ``--quick``), a quarter held out. A person-day is protected; the figure is the mean log-likelihood of a held-out hour.
 
+*Clipping* (``clipping``): at most C windows of a person, drawn, against 1/K, in this building and in a mixed one.
+
 *Random chains*: KL from the truth, divided by that of naive maximum likelihood with the best of four λ, which only an
 oracle knows.
 """
@@ -55,6 +57,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
     with Checkpoint.of("chains", seed, quick, data) as kept:
         people = PEOPLE // (8 if quick else 1)
         yield from figure_3b(folder / f"chains-figure-3b{'-quick' if quick else ''}.png", kept, seed, people, 3)
+        yield from clipping(kept, seed)
     yield from random_chains(seed, quick=quick)
 
 
@@ -157,6 +160,46 @@ def figure_3b(path: Path, kept: Checkpoint, seed: int, people: int, draws: int) 
                 notion="approximate" if name.startswith("PSGD") else "pure",
                 **({} if name == "ours" else {"method": name}),
             )
+
+
+# -- how a person's contribution is bounded ----------------------------------------------------------------------------
+
+
+def mixed(people: int, seed: int) -> Codes:
+    """The building, but half of its people stay one to three hours and wander: who has few windows moves otherwise."""
+    rng, days = np.random.default_rng(seed), building(people, seed)
+    restless = rng.random(people) < 0.5
+    begun, long, times = rng.integers(48, 90, people), rng.integers(6, 19, people), np.arange(SLOTS * HOURS)
+    inside = (times >= begun[:, None]) & (times < (begun + long)[:, None])
+    days[restless] = np.where(inside, rng.integers(1, 10, days.shape), 0)[restless]
+    return days
+
+
+def clipping(kept: Checkpoint, seed: int, people: int = 6000, draws: int = 3) -> Iterator[Row]:
+    """B7: is it better to draw at most C windows of a person than to let each of K count 1/K?"""
+    for name, make in (("building", building), ("mixed building", mixed)):
+        days, split = make(people, seed + 77), round(people * (1 - HELD_OUT))
+        train, test = hours_of(days[:split]), days[split:].reshape(-1, SLOTS)
+        test = test[(test != 0).any(axis=1)]
+        for epsilon in ("0.1", "0.3", "1", "3"):
+            found = {}
+            for bound in (1, 2, 4, 8, "1/K"):
+                unit = PrivacyUnit("who", max_rows=bound if isinstance(bound, int) else HOURS)
+                learner = NoiseAwareChain(bound="rows" if isinstance(bound, int) else "scale")
+
+                def score(
+                    learner: Any = learner, unit: Any = unit, epsilon: str = epsilon, train: Any = train
+                ) -> float:
+                    with Curator(train, unit, PureDP(epsilon)) as curator:
+                        return held_out(learner.fit(curator), test)  # noqa: B023
+
+                keys = [f"clipping, {name}, {people}, {seed}: {bound}, {epsilon}, {k}" for k in range(draws)]
+                found[bound] = float(np.mean([kept.get(key, score) for key in keys]))
+            for bound, value in found.items():
+                if bound != "1/K":
+                    yield row("held-out log-likelihood of an hour", f"simulated {name}, {people} person-days, "
+                              f"eps={epsilon}", value, reference=found["1/K"], reference_name="1/K", better="higher",
+                              runs=draws, notion="pure", method=f"ours, at most {bound} windows")  # fmt: skip
 
 
 # -- random chains -----------------------------------------------------------------------------------------------------

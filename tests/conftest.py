@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from covering import covering
 from hypothesis import settings
 from warm import Warm
 
@@ -52,6 +53,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return nodeid if file.endswith(APART) else file
 
     return OneFileAtATime(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)  # before slow tests are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the settings of a test marked ``crossed``, those that are not needed to try every two together are slow."""
+    crossed: dict[str, list[pytest.Function]] = {}
+    for item in items:
+        marked = {mark.name for mark in item.iter_markers()}
+        if isinstance(item, pytest.Function) and "crossed" in marked and "slow" not in marked:
+            crossed.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for group in crossed.values():
+        fast = covering([tuple(map(id, item.callspec.params.values())) for item in group])
+        for place, item in enumerate(group):
+            if place not in fast:
+                item.add_marker("slow")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -17,7 +17,9 @@ PYTHONS = os.environ.get("DISCREET_PYTHONS", sys.executable).split(os.pathsep)
 SCHEMA = '[columns.smoke]\nlevels = ["yes", "no"]\n[columns.lung]\nlevels = ["yes", "no"]\n'
 COMMANDS = [
     "--version",
+    "docs",
     "docs schema",
+    "schema show schema.toml",
     "plan --schema schema.toml --epsilon 1",
     "ledger create ledger.db --epsilon 3",
     "fit rows.csv --schema schema.toml --epsilon 1 --ledger ledger.db -o model.zip",
@@ -25,6 +27,7 @@ COMMANDS = [
     "query model.zip P(lung|smoke=yes)",
     "query alarm P(BP)",
     "sample model.zip -n 100 -o new.csv",
+    "certify model.zip rows.csv --epsilon 1 --ledger ledger.db -o certified.zip",
     "report model.zip",
 ]
 
@@ -56,6 +59,7 @@ def test_it_works_without_the_repository(kind: str, python: str, tmp_path: Path)
     (where / "rows.csv").write_text("smoke,lung\n" + "yes,no\nno,no\n" * 500)
     for command in COMMANDS:
         assert done(programs / "discreet", *command.split(), folder=where) or command.startswith("sample")
+    assert "discreet" in done(programs / "python", "-m", "discreet", "--version", folder=where)
     home = done(programs / "python", "-c", "import discreet; print(discreet.__file__)", folder=where)
     assert str(programs.parent) in home
     megabytes = sum(f.stat().st_size for f in (tmp_path / "venv").rglob("*") if f.is_file()) / 1e6

@@ -33,6 +33,8 @@ Origin = Literal["release", "public", "exact", "research", "claimed"]
 _ORIGINS = get_args(Origin)
 _MAY_BE_SAVED = ("release", "public", CLAIMED)
 _SHARE = Fraction(1, 2**40)  # the grid of public proportions
+MOST_RECORDS = 1 << 40
+"""As many as are taken for possible: sums over them have room in 64 bits, weighted and in parts of a record."""
 
 
 @dataclass(frozen=True, eq=False)

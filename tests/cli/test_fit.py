@@ -599,6 +599,7 @@ def test_research_mode_saves_and_charges_nothing(desk, discreet):
 MODELS = [m for m in METHODS if m.family != STRUCTURE]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("public", [False, True], ids=["private size", "public size"])
 @pytest.mark.parametrize("method", MODELS, ids=lambda m: f"{m.family} {m.name}")
 def test_the_plan_that_is_shown_is_what_runs(method, public, desk, discreet):

@@ -252,6 +252,17 @@ def test_a_private_draft_looks_at_kinds_alone(tmp_path, desk, discreet):
     assert done.code == 0 and "Found privately, and paid for: a (levels), b (edges, range" in done.out
 
 
+def test_a_private_draft_asks_for_decimals_and_does_not_look_them_up(tmp_path):
+    """How many there are is known of the rows alone: with other decimals the draft is the same, to the letter."""
+    drafts = set()
+    for decimals in (1, 2, 4):
+        (tmp_path / "rows.csv").write_text("x,n\n" + "".join(f"{i + 0.5:.{decimals}f},{i}\n" for i in range(100)))
+        drafts.add(draft_schema(open_delimited(tmp_path / "rows.csv"), private=True).text())
+    (text,) = drafts
+    assert text.count("say so if you know it (decimals = 2)") == 1, "of x, and not of whole numbers"
+    assert parse_schema(text)["x"].precision is None
+
+
 @pytest.mark.parametrize("written", ["2021-{m:02}-{d:02}", "{d:02}.{m:02}.2021"])
 def test_a_private_draft_knows_dates_and_guesses_no_years(tmp_path, written):
     days = [written.format(m=1 + i % 12, d=1 + i % 28) for i in range(190)]

@@ -38,6 +38,7 @@ LEARNERS: dict[str, Any] = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("learner", LEARNERS)
@@ -46,6 +47,7 @@ def test_nothing_depends_on_rows_but_through_noise(learner: str, budget: str, un
     assert failures(found) == []
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_nothing_depends_on_rows_but_through_a_noisy_count(budget: str, unit: str) -> None:

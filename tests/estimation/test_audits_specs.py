@@ -43,6 +43,7 @@ def release(curator: Curator, spec: Spec) -> Any:
     return learned.model, learned.spec, [] if sums is None else [m.counts for m in sums], sums and sums.release
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("domain", [PLAIN, RULED], ids=["plain", "structural zeros"])
 @pytest.mark.parametrize("name", SPECS)

@@ -34,6 +34,7 @@ LEARNERS: list[FieldLearner] = [
 BUDGETS: list[Budget] = [PureDP(1), ZCDP(0.1), ApproxDP(1, 1e-6)]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda b: b.notion)
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda x: f"{x.method}-{x.shares}-{len(list(x.cliques))}")

@@ -137,6 +137,7 @@ def test_whatever_the_loss_the_bound_holds(name):
     assert np.abs(terms[:, None] - terms[None]).max() <= score.linf(UNITS["replace-one"])
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("name", ["far beyond its bound", "no numbers", "mixes records"])
 def test_hostile_losses_pass_the_audit(name, unit):
@@ -165,6 +166,7 @@ def test_hostile_slopes_are_clipped():
 # -- privacy -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("variant", ["tight", "published"])
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)

@@ -214,6 +214,7 @@ def transcript(variant, steps):
     return algorithm
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("variant", ["tight", "published"])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("budget", [ZCDP(0.3), PureDP(1)], ids=["zcdp", "pure"])
@@ -252,6 +253,7 @@ def test_exact_divergence_catches_half_the_sensitivity(monkeypatch):
 THREE = domain_of(3)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("variant", ["tight", "published"])
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)

@@ -124,6 +124,7 @@ def test_the_joint_sensitivity_of_coordinates_would_be_caught(monkeypatch):
     assert any(failures([check_pair(p, q, budget)]) for p in laws for q in laws)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("variant", ["tight", "published"])
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)

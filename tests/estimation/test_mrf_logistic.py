@@ -36,6 +36,7 @@ def test_sensitivity_of_values_by_brute_force():
     assert np.abs(terms[:, None] - terms[None]).max() == score.linf(UNITS["replace-one"])
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("variant", ["tight", "published"])
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)

@@ -105,6 +105,7 @@ def test_algorithm_5_says_what_it_will_ask_and_asks_that():
 AUDITED = [(r, b) for r in RELEASES for b in BUDGETS if r != "perturbed_leader" or b == "zcdp"]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("halves", [False, True])
 @pytest.mark.parametrize(("release", "budget"), AUDITED)
 @pytest.mark.parametrize("unit", UNITS)

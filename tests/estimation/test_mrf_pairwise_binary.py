@@ -115,6 +115,7 @@ def test_pairwise_plan():
     assert plan.tables[0].noise.scale == pytest.approx((3 / (2 * 0.05)) ** 0.5)  # √(p(p−1)/2) for all tables together
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
 def test_pairwise_audit(unit, budget):
@@ -171,6 +172,7 @@ def test_level_gradients_move_as_declared(v_size):
             assert (relative**2).sum(axis=1).max() == pytest.approx(float(squared))
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("variant", ["tight", "published"])
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
@@ -241,6 +243,7 @@ def test_binary_bounds_and_refusals():
         SpinField(0)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(
     "learner",
     [SpinField(3), SpinField(3, strategy="selected"), SpinRegressions(3)],

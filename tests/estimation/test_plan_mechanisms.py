@@ -38,6 +38,7 @@ LEARNERS = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_what_is_drawn_was_planned(name, budget):

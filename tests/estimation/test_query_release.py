@@ -21,7 +21,7 @@ from discreet.learn.query_release import (
     PerturbedLeader,
     Tables,
 )
-from discreet.learn.query_release.leader import SCALE, choose_rounds
+from discreet.learn.query_release.leader import SCALE, choose_rounds, samples_of
 from discreet.learn.transcript import Transcript
 from discreet.measurement import Measurements
 from discreet.models import generators
@@ -139,6 +139,7 @@ def test_kind_refusals_before_anything_is_spent():
 # -- shown, run, recorded ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("size", [None, 300], ids=["private size", "public size"])
 @pytest.mark.parametrize("kind", WORKLOADS)
 @pytest.mark.parametrize("method", METHODS)
@@ -221,6 +222,7 @@ def test_signed_residuals_move_as_declared(kind, unit):
     assert max(np.abs(m).max() for m in moves) == score.linf(UNITS[unit])
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("kind", WORKLOADS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -242,6 +244,7 @@ class Worst:
 TWO = Domain.of({"a": 2, "b": 2})
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("oracle", [None, Worst()], ids=["best", "worst"])
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("budget", [ZCDP(0.4), PureDP(1)], ids=["zcdp", "pure"])
@@ -358,12 +361,12 @@ def test_understated_parity_sums_are_caught(monkeypatch):
 # -- rounds, scale and oracle of the perturbed leader ------------------------------------------------------------------
 
 
-def game_error(perturbation, rounds, scale, seed):
+def game_error(perturbation, rounds, scale, seed, samples=40):
     """Nearly without noise: what only the game leaves."""
     truth = generators.ising(6, generators.matching(6), weight=0.5)
     workload = Parities(truth.domain, all_monomials(truth.domain, 2))
     data = workload.answers_on(np.asarray(truth.sample(4000, seed).codes, dtype=np.int64))
-    player = DataPlayer(workload.terms, Enumeration(), perturbation, scale, 40, seed)
+    player = DataPlayer(workload.terms, Enumeration(), perturbation, scale, samples, seed)
     total = np.zeros(len(workload))
     for _ in range(rounds):
         now = workload.answers_on(player.play())
@@ -381,6 +384,20 @@ def test_the_error_of_the_game_vanishes_as_rounds_grow(perturbation):
     assert many < 0.6 * few
     assert many < 0.06
     assert game_error(perturbation, 256, 0.05, 0) > many  # unperturbed, the leader is always the worst answer
+
+
+def test_records_a_round_grow_with_the_rounds_where_trying_all_is_cheap():
+    """With a fixed number of them their sampling error, which selections follow, is soon the larger part."""
+    small, large = (Parities(Domain.of({f"x{i}": 2 for i in range(p)}), [("x0", "x1")]) for p in (8, 14))
+    assert [samples_of(small, rounds) for rounds in (50, 200, 800, 5000)] == [100, 100, 400, 512]
+    assert samples_of(large, 800) == 100
+
+    def error(samples: int) -> float:
+        return float(
+            np.mean([game_error("separator", 200, SCALE * math.sqrt(200), seed, samples) for seed in range(3)])
+        )
+
+    assert error(200) < 0.75 * error(10)
 
 
 def test_enumeration_finds_the_best_record():

@@ -307,6 +307,7 @@ WORDS = {
 PUBLIC = {"private size": None, "public size": 400}
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("size", PUBLIC)
 @pytest.mark.parametrize("name", AUDITED)
 def test_what_is_planned_is_what_is_recorded(name, size):
@@ -405,6 +406,7 @@ def test_what_is_no_graph_is_refused_and_not_quoted(tmp_path):
 # -- audits ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("name", AUDITED)
 def test_learners_pass_replay(name, unit):
@@ -413,6 +415,7 @@ def test_learners_pass_replay(name, unit):
     assert not failures(findings), findings
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("budget", [ZCDP(0.1), PureDP(1)], ids=["zcdp", "pure"])
 def test_rounds_of_selection_pass_replay(unit, budget, monkeypatch):

@@ -349,6 +349,7 @@ CHAIN = [tuple(f"x{i + j}" for j in range(4)) for i in range(4)]
 APART = [("x0", "x1", "x2", "x3"), ("x4", "x5", "x6")]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("batch", [(), (7,)])
 @pytest.mark.parametrize("scale", [1.0, 900.0])
 @pytest.mark.parametrize("cliques", [CHAIN, APART])

@@ -66,6 +66,7 @@ FIVE = Domain.of({"a": 2, "b": 3, "c": 2, "d": 2, "e": 2})
 """So many columns that (ε, δ) has Gaussian noise."""
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("looks", [True, False])
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)

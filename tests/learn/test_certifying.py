@@ -121,6 +121,7 @@ class Silent(SecureGateway):
         return np.asarray(values)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("public", [False, True], ids=["no totals", "public totals"])
 @pytest.mark.parametrize("size", [None, 400])
 @pytest.mark.parametrize("spec", [Spec("field", "adaptive"), Spec("field", "pairwise", certify=0.2)], ids=str)
@@ -270,6 +271,7 @@ def test_what_cannot_be_certified():
 # -- audits ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize(

@@ -231,6 +231,7 @@ def neighbours(rng: np.random.Generator, relation: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP(0.1), ApproxDP(1, 1e-6)], ids=lambda b: b.notion)
 @pytest.mark.parametrize("bound", ["rows", "scale"])

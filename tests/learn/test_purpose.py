@@ -5,11 +5,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from discreet import ApproxDP, Curator, Domain, PrivacyUnit, PureDP, encode, networks
+from discreet import ZCDP, ApproxDP, Curator, Domain, PrivacyUnit, PureDP, encode, networks, resolve
 from discreet.audit import audit_replay, failures
 from discreet.errors import CostError, DiscreetError
 from discreet.learn.fields.adaptive import AdaptiveField
+from discreet.learn.fields.distance_rounds import DistanceRounds
 from discreet.learn.fields.purpose import COLUMN_WEIGHT, POWER, REST, TARGET, Purpose, workload_of
+from discreet.learn.procedure import Whole
 from discreet.models import generators
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.query import Marginals
@@ -106,3 +108,28 @@ def test_the_plan_says_what_it_is_for():
     domain = networks.load("asia").domain
     plan = str(AdaptiveField(workload=named(("smoke", "lung")), target="lung").plan(domain, PrivacyUnit(), PureDP(1)))
     assert "for 1 set of columns that was named, and to predict lung from the others" in plan
+
+
+def test_a_target_among_many_columns():
+    """It is looked at together with any two others; all these at once would join all columns in one table."""
+    domain = Domain.of({f"x{i}": 3 for i in range(30)})
+    rng = np.random.default_rng(4)
+    codes = rng.integers(0, 3, (4000, 30))
+    codes[:, 29] = np.where(rng.random(4000) < 0.9, (codes[:, 3] + codes[:, 17]) % 3, codes[:, 29])
+    with Curator(encode(codes, domain), budget=ZCDP(2)) as curator:
+        model = resolve(domain, target="x29", certify=0).learn(curator).model
+    assert {"x3", "x17"} <= {n for edge in model.edges for n in edge if "x29" in edge}
+
+
+def test_what_is_expected_of_tables_outside_the_tree_is_the_same_either_way(monkeypatch):
+    asia = networks.load("asia").domain
+    rows = networks.load("asia").sample(500, random_state=0).to_pandas()
+    tables = Marginals(asia, [("smoke", "lung"), ("lung", "xray"), ("bronc", "dysp")])
+    measured = ExactCurator(encode(rows, asia)).measure(tables)
+    budget = ZCDP(1)
+    rounds = DistanceRounds(Whole(asia, PrivacyUnit(), budget), budget, 100_000, Purpose(asia), triples=True)
+    asked = [("smoke", "bronc", "xray"), ("asia", "lung", "dysp")]
+    together = rounds.expected(measured, asked)
+    monkeypatch.setattr("discreet.learn.fields.rounds._ROOM_FOR_MORE", 0)
+    for one, other in zip(rounds.expected(measured, asked), together, strict=True):
+        assert one == pytest.approx(other, rel=1e-9)

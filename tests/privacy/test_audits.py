@@ -108,6 +108,7 @@ ALGORITHMS: dict[str, tuple[Callable[[Curator], Any], tuple[Budget, ...]]] = {
 CASES = [(name, unit, b) for name, (_, budgets) in ALGORITHMS.items() for b in budgets for unit in UNITS]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize(("name", "unit", "budget"), CASES, ids=lambda v: v if isinstance(v, str) else v.notion)
 def test_replay_finds_nothing(name: str, unit: str, budget: Budget) -> None:
     findings = audit_replay(ALGORITHMS[name][0], DOMAIN, UNITS[unit], budget, count=40, seed=11)
@@ -185,6 +186,7 @@ EXACT: dict[str, tuple[Domain, Callable[[Curator], Any]]] = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("budget", [PureDP(1), PureDP(3), ZCDP(0.2), ApproxDP(1, 1e-3)], ids=str)
 @pytest.mark.parametrize("name", EXACT)

@@ -65,6 +65,7 @@ def tables_after(domain: Domain, *, as_one_gaussian: bool = False) -> Any:
     return algorithm
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize(
     ("domain", "budget"),

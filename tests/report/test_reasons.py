@@ -11,6 +11,7 @@ from discreet.privacy.budget import part_of
 from discreet.report.card import card_yaml
 from discreet.report.page import report_html
 from discreet.report.reasons import Reason, in_columns, reasons, shown
+from discreet.report.spending import describe_steps
 
 BUDGETS = [PureDP(1), ApproxDP(1, "1e-6")]
 
@@ -59,6 +60,18 @@ def test_it_is_said_everywhere(release, tmp_path, capsys):
     assert run(["show", str(tmp_path / "model.zip")]) == 0
     out = capsys.readouterr().out
     assert "Why these tables were measured" in out and "edges" in out.lower()
+
+
+def test_a_step_of_distances_is_named_once(release):
+    said = describe_steps(release.card["steps"])
+    assert "certificate: distances of 2 tables from the model" in said
+    if release.card["budget"]["notion"] != "pure":  # which asks for a sum and a selection, too
+        assert "of distances" not in said and "of certificate" not in said
+
+
+def test_large_noise_is_a_whole_number():
+    said = [Reason("s", "a × b", 3, noise, 0.1, 1.0).cells()[3] for noise in (1449.8, 254.2, 0.5)]
+    assert said == ["1,450", "254", "0.5"]
 
 
 def test_hundreds_of_tables_are_few_lines(release):

@@ -178,6 +178,21 @@ def test_what_is_wide_scrolls_and_is_not_cut(browser, tmp_path):
             n => n.getBoundingClientRect().right > e.getBoundingClientRect().right)).length"""
         )
         assert beyond == 0, "numbers stay within their panel"
+        # The names of rows stay where they are while the numbers scroll: they must not take all the room.
+        browser.execute_script(
+            """document.querySelectorAll("details").forEach(e => { e.open = true; });
+            document.querySelector("th[scope=row]").textContent = "a name that goes on and on ".repeat(9);
+            document.querySelector("th[scope=row]").className = "long";"""
+        )
+        room = browser.execute_script(
+            """return [...document.querySelectorAll(".pairs .panel")].map(
+            e => e.querySelector("th[scope=row]").offsetWidth / e.clientWidth)"""
+        )
+        assert max(room) < 0.6
+        assert browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth") <= 0
+        assert browser.execute_script(
+            """return [...document.querySelectorAll(".scroll")].every(e => e.tabIndex === 0 && e.ariaLabel)"""
+        ), "what scrolls can be scrolled by keyboard, and has a name"
 
 
 def ordered_release() -> Release:

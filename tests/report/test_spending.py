@@ -153,6 +153,7 @@ def learned(method) -> list[tuple[str, Spec]]:
 SPECS = {name: spec for method in METHODS for name, spec in learned(method)}
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("budget", [PURE, CONCENTRATED, APPROXIMATE], ids=["pure", "zCDP", "approximate"])
 @pytest.mark.parametrize("name", SPECS)
 def test_every_method_tells_its_own_steps_and_shares(name, budget):

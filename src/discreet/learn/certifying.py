@@ -32,13 +32,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import BudgetError, InputError, counted
-from ..measurement import Measurement, Measurements
+from ..measurement import MOST_RECORDS, Measurement, Measurements
 from ..models.base import Model
 from ..models.marginals import from_independence, marginals
 from ..privacy.budget import ApproxDP, Budget, GaussianDP, PureDP, exact, part_of
 from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
 from ..privacy.queries.distances import Distances, TotalDistance, WorstTable
-from ..privacy.query import Marginals
+from ..privacy.query import MOST, Marginals
 from ..privacy.requests import Asking, Measure, Select
 from ..privacy.unit import PrivacyUnit
 from .accuracy import accuracy_step
@@ -115,6 +115,11 @@ class Certifying:
     def step(self, whole: Whole) -> Step:
         """The step, to be shown and run."""
         compared = Compared.of(self.workload, whole.domain)
+        if whole.public_size is not None and whole.public_size > _most_records(compared):
+            raise InputError(
+                f"a certificate with these weights is of at most {_most_records(compared):,} records, as sums have 64 "
+                "bits; give weights that differ less"
+            )
         alone = len(compared.cliques[0]) == 1 or compared.named
         many = counted(len(compared.cliques), "table" if alone else "pair")
         some = f" (of {compared.every:,})" if compared.every > len(compared.cliques) else ""
@@ -155,7 +160,7 @@ class Certifying:
         else:
             rest = share
             records, variance = before
-        records = max(records, 1.0)
+        records = min(max(records, 1.0), float(_most_records(compared)))
         shapes, computed = marginals(model, cliques)
         expected = [records * mu for mu in shapes]
         facts: dict[str, Any] = {
@@ -188,6 +193,11 @@ class Certifying:
         one = Distances(domain, [cliques[at]], [expected[at]], label=FOUND, finer=FINER)
         (each,) = yield Measure(for_it, one, "laplace")
         return {FOUND: {**facts, "each": _plain(each, [at])}}
+
+
+def _most_records(compared: Compared) -> int:
+    """So many that their distances, weighted and in parts of a record, add up in 64 bits."""
+    return min(MOST_RECORDS, MOST // (2 * FINER * (sum(compared.weights) or len(compared.cliques))))
 
 
 def _told(released: Measurements, whole: Whole) -> tuple[float, float] | None:

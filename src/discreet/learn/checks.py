@@ -12,7 +12,7 @@ import numpy as np
 from ..arguments import shortened
 from ..domain import Domain
 from ..errors import InputError
-from ..measurement import Measurement, Measurements
+from ..measurement import MOST_RECORDS, Measurement, Measurements
 from ..privacy.curator import Curator, ExactCurator
 
 TooLarge = Literal["refuse", "coarsen"]
@@ -73,6 +73,8 @@ def checked_public_size(size: int | None) -> int | None:
     """The number of records where that is public: whole and positive, or None when it is private."""
     if size is not None and (type(size) is not int or size < 1):
         raise InputError(f"public_size is a whole number of at least 1, got {size!r}")
+    if size is not None and size > MOST_RECORDS:
+        raise InputError(f"public_size is at most {MOST_RECORDS:,} records: beyond that, sums do not fit 64 bits")
     return size
 
 

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from ..count_table import CountTable
 from ..domain import Clique, Domain
 from ..errors import InputError
-from ..measurement import Measurement, Measurements
+from ..measurement import MOST_RECORDS, Measurement, Measurements
 from .public_tables import check_public, fits
 
 Estimates = dict[Clique, CountTable]
@@ -63,11 +63,12 @@ def reconciled(domain: Domain, tables: Estimates) -> Estimates:
 
 
 def estimated_total(measurements: Measurements | Iterable[Measurement], least: float = 1.0) -> float:
-    """The number of records as far as the noisy tables tell, never from the data; at least ``least``.
+    """The number of records as far as the noisy tables tell, never from the data; at least ``least``, and at most as
+    many as there can be.
 
     This is the total of every table of :func:`consistent`: a weighted mean of the tables' totals.
     """
-    return max(total_and_variance(measurements)[0], least)
+    return min(max(total_and_variance(measurements)[0], least), float(MOST_RECORDS))
 
 
 def total_and_variance(measurements: Measurements | Iterable[Measurement]) -> tuple[float, float]:

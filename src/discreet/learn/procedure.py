@@ -34,7 +34,7 @@ from ..domain import Clique, Domain
 from ..errors import InputError, counted
 from ..measurement import Measurement, Measurements
 from ..privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, exact, part_of
-from ..privacy.calibration import noise_of, plan_noise
+from ..privacy.calibration import noise_of, plan_noise, require_room
 from ..privacy.curator import Curator
 from ..privacy.query import Marginals
 from ..privacy.requests import Ask, Asking, Measure, Request, answered, put
@@ -54,6 +54,9 @@ Asks = Callable[[Measurements], Asking[Found | None]]
 ALL_PURE = "all_pure"
 """Under which name a step finds that all that was asked is pure, and all that follows is to be, although shares are
 those of Gaussian noise."""
+MOVED_LATER = 1 << 24
+"""By how much a row can move what is asked that is made on the way: a hundred thousand distances in 64ths of a record,
+under replace-one."""
 Kept = bool | Literal["tables"]
 """Whether the sums of a step are used for the model: all, none, or its tables alone."""
 Composition = Literal["composed", "in sequence", "as one Gaussian", "in blocks"]
@@ -137,7 +140,9 @@ class Whole:
         return self.measure("number of records", Measure(share, Marginals(self.domain, [()])), kept=kept)
 
     def later(self, name: str, share: Budget, asks: Asks, *mechanisms: str, kept: Kept = True) -> Step:
-        """A step that is made from what earlier ones released, within this share."""
+        """A step that is made from what earlier ones released, within this share; whatever it will be, its noise fits,
+        for what was spent by then would be lost."""
+        require_room(share, MOVED_LATER * self.unit.max_rows)
         row = settled_later(name, float(part_of(share, self.budget)), *mechanisms)
         return Step(name, share, (row,), asks, kept)
 

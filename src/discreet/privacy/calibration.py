@@ -111,15 +111,16 @@ def plan_noise(
     return min(plans, key=lambda plan: plan.expected_squared_error)
 
 
-def require_room(share: Budget) -> None:
-    """Refuse a share with which nothing could be asked: not even the noise of a single count would fit."""
+def require_room(share: Budget, moved: int = 1) -> None:
+    """Refuse a share with which nothing could be asked: not even the noise of a single count would fit, or of sums that
+    a unit moves by so much."""
     match share:
         case PureDP(epsilon=epsilon) | ApproxDP(epsilon=epsilon):
-            mechanisms.laplace_scale(1, epsilon)
+            mechanisms.laplace_scale(moved, epsilon)
         case ZCDP(rho=rho):
-            mechanisms.gaussian_scale(1, rho)
+            mechanisms.gaussian_scale(moved**2, rho)
         case GaussianDP(mu_squared=mu_squared):
-            _scale_within(1, mu_squared)
+            _scale_within(moved**2, mu_squared)
 
 
 def _check_cost(query: Query, cells: int) -> None:

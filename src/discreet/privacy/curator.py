@@ -12,7 +12,7 @@ import numpy as np
 from .._version import __version__
 from ..domain import Domain
 from ..errors import BudgetError, InputError
-from ..measurement import Measurement, Measurements, Noise
+from ..measurement import MOST_RECORDS, Measurement, Measurements, Noise
 from ..tables.base import Asked, IntArray, Table
 from . import stability, unlisted, voting
 from .account import Account
@@ -105,8 +105,10 @@ class Curator(Account):
                 "one row more or less moves all windows of its person, so that a row cannot be the unit of windows; "
                 f"give PrivacyUnit({table.unit_column!r}, max_rows=…)"
             )
-        if public_size is not None and (type(public_size) is not int or public_size < 0):
-            raise InputError(f"public_size must be a whole number of records, got {public_size!r}")
+        if public_size is not None and (type(public_size) is not int or not 0 <= public_size <= MOST_RECORDS):
+            raise InputError(
+                f"public_size must be a whole number of records, {MOST_RECORDS:,} at most, got {public_size!r}"
+            )
         self.public_size = public_size
         self._source = table
         self._prepared: Table | None = None

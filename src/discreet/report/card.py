@@ -219,10 +219,8 @@ def _post_processing(release: Release) -> str:
 
 def _why(few: Sequence[Reason]) -> str:
     """Why tables were measured: by how far the model was off before, and what their noise is."""
-    each = [
-        f"{r.table} (" + ("" if r.distance is None else f"off by {max(r.distance, 0):,}, ") + f"noise {r.noise:,.3g})"
-        for r in few
-    ]
+    off = ["" if r.distance is None else f"off by {max(r.distance, 0):,}, " for r in few]
+    each = [f"{r.table} ({o}noise {r.noise_in_words})" for r, o in zip(few, off, strict=True)]
     return f" Tables were chosen by released numbers, in records: {', '.join(each)}." if each else ""
 
 

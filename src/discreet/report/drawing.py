@@ -16,7 +16,7 @@ THINNEST, THICKEST = 1.0, 7.0
 _BESIDE, _BELOW, _HIGH, _MARGIN = 104.0, 86.0, 26.0, 16.0
 _LETTER = 7.6
 _GAP, _PUSHES = 14.0, 300
-_SMALLEST = 0.7  # of the drawing's own size: names stay legible, and what is wider scrolls
+_SMALLEST = 0.68  # of the drawing's own size: names stay legible, and what is wider scrolls
 Edge = tuple[str, str]
 Point = tuple[float, float]
 

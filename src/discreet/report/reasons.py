@@ -33,7 +33,11 @@ class Reason:
     def cells(self) -> list[str]:
         """In words, under :data:`_HEADINGS`."""
         off = "" if self.distance is None else f"{max(self.distance, 0):,}"
-        return [self.table, self.step, off, f"{self.noise:,.3g}", f"{100 * self.part:.2g} %"]
+        return [self.table, self.step, off, self.noise_in_words, f"{100 * self.part:.2g} %"]
+
+    @property
+    def noise_in_words(self) -> str:
+        return f"{self.noise:,.0f}" if self.noise >= 1000 else f"{self.noise:.3g}"
 
 
 def reasons(card: Mapping[str, Any], measurements: Measurements | None) -> list[Reason]:

@@ -221,8 +221,13 @@ def _text(entries: Iterable[_Entry], most: int, within: str = "") -> str:
         if name in ("", within):
             out.append(asked)
         else:
-            out.append(name if asked in (name, f"the {name}") else f"{name}: {asked}")
+            out.append(name if asked in (name, f"the {name}") or _says_it_all(name, group) else f"{name}: {asked}")
     return "; ".join(out)
+
+
+def _says_it_all(name: str, group: Sequence[_Entry]) -> bool:
+    """Steps of distances bear their names: what was asked in them has one label for all tables."""
+    return all(e.noun[1] == "distances" and len(e.parts) == 1 and name.startswith(e.parts[0]) for e in group)
 
 
 def _asked(alike: Sequence[_Entry], most: int) -> str:

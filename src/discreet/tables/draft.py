@@ -66,6 +66,10 @@ _SAY_WHICH = (
     "dates. NOTE: these years are no more than a guess that suits any register: say from when to when, "
     'and by = "month" or so'
 )
+_SAY_DECIMALS = (
+    "numbers. How many decimals they are written with was not looked up: say so if you know it (decimals = 2), "
+    "or records drawn from the model have as many as it takes"
+)
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,7 @@ class _Column:
         if p.is_mostly_numeric:
             whole = p.whole > MOST * p.numbers
             entry = {"bins": "private", "range": "private", **({"integer": True} if whole else {})}
-            return Attribute.from_dict(self.name, {**entry, **common}), ""
+            return Attribute.from_dict(self.name, {**entry, **common}), "" if whole else _SAY_DECIMALS
         if self.written is not None:
             dates = Dates("year", *_ANY_DAY, self.written)
             return Attribute.of_dates(self.name, dates, missing="missing", missing_values=USUAL_WORDS), _SAY_WHICH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from ...domain import Clique, Domain
 from ...errors import CostError
@@ -25,6 +26,8 @@ MOST_CANDIDATES = 3000
 """Distances that are asked for at once: beyond, those that were largest before, or that have fewest cells."""
 MOST_PAIRS = 500_000
 """Pairs that are looked at in all. With more, those of columns that are near each other in the schema."""
+_ROOM_FOR_MORE = 2**26
+"""Bytes that the model so far may take with tables beside those of its tree."""
 _BYTES_PER_PAIR, _SECONDS_PER_PAIR = 700, 5e-5
 _SECONDS_PER_CELL, _SECONDS_PER_COLUMN = 8e-5, 5e-3
 """Measured on one core, all fits together: of a pair that is looked at, a cell of the junction tree, a column."""
@@ -146,7 +149,9 @@ class Rounds:
         # Those inside the cliques of one tree need not be inside those of another for the same graph.
         outside = [c for c in wanted if len(c) > 2 and engine.tree.find_home(c) is None]
         if outside:
-            engine = get_engine(self.domain, [*fit.field.cliques, *outside], memory_limit=DEFAULT_MEMORY_LIMIT)
+            # A target with any two others joins all columns: then each is found by itself.
+            with suppress(CostError):
+                engine = get_engine(self.domain, [*fit.field.cliques, *outside], memory_limit=_ROOM_FOR_MORE)
         beliefs = engine.calibrate(fit.potentials)
         total = estimated_total(released)
         if sum(len(c) == 2 for c in wanted) < len(self.domain) or sum(self.domain.shape) > MOST_LEVELS:

@@ -44,6 +44,7 @@ from .workload import Workload
 
 LEAST_ROUNDS, MOST_ROUNDS, MOST_SEARCHED = 20, 1000, 200
 SCALE = 0.5  # η = ½√T: a fixed scale lets the game stall, one that grows as √T lets its regret vanish
+FEWEST_SAMPLES, MOST_TRIED = 100, 2**17
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class PerturbedLeader(AnswersLearner):
         By default all records are tried where they are few (65,536), and :class:`AnnealedSearch` is used otherwise;
         :class:`IntegerProgram` has a time limit and says how far it may be from the best.
     rounds, samples, scale:
-        How many selections T, by default from public quantities; how many records a round; η, by default ½√T.
+        How many selections T, by default from public quantities; how many records a round, by default
+        :func:`samples_of`; η, by default ½√T.
     random_state:
         Of the data player only. Noise that protects is never seeded.
     """
@@ -67,14 +69,13 @@ class PerturbedLeader(AnswersLearner):
     oracle: Oracle | None = None
     perturbation: Perturbation = "separator"
     rounds: int | None = None
-    samples: int = 100
+    samples: int | None = None
     scale: float | None = None
     random_state: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(1, samples=self.samples)
-        check_whole(1, or_none=True, rounds=self.rounds)
+        check_whole(1, or_none=True, rounds=self.rounds, samples=self.samples)
         check_positive(or_none=True, scale=self.scale)
 
     @property
@@ -92,7 +93,8 @@ class PerturbedLeader(AnswersLearner):
         workload, rounds = self.workload, self._rounds(records, share)
         oracle = self.oracle or (Enumeration() if few_records(workload) else AnnealedSearch())
         scale = self.scale or SCALE * math.sqrt(rounds)
-        player = DataPlayer(workload.terms, oracle, self.perturbation, scale, self.samples, self.random_state)
+        samples = self.samples or samples_of(workload, rounds)
+        player = DataPlayer(workload.terms, oracle, self.perturbation, scale, samples, self.random_state)
         made = []
         for part in share.split([1] * rounds):
             made.append(player.play())
@@ -101,7 +103,7 @@ class PerturbedLeader(AnswersLearner):
             chosen = selection.indices[0]
             player.ask_for(chosen % len(workload), 1 if chosen < len(workload) else -1)
         everything = np.concatenate(made)
-        facts = {"rounds": rounds, "samples": self.samples, "scale": scale, "oracle": type(oracle).__name__}
+        facts = {"rounds": rounds, "samples": samples, "scale": scale, "oracle": type(oracle).__name__}
         return ReleasedAnswers(workload.answers_on(everything), {}, everything, player.gap, facts)
 
     def _rounds(self, records: float, share: Budget) -> int:
@@ -111,6 +113,16 @@ class PerturbedLeader(AnswersLearner):
 def few_records(workload: Workload) -> bool:
     """Whether all possible records can be tried each round."""
     return workload.cells <= Enumeration.most
+
+
+def samples_of(workload: Workload, rounds: int) -> int:
+    """Half as many records a round as there are rounds, where trying all is cheap; at least 100.
+
+    A selection sees the answers of a round's records, so that it follows their sampling error once gaps are smaller.
+    With so many as rounds that error falls as fast as the regret (Lemma 4.6 has T of them); with a fixed number it soon
+    is the larger part.
+    """
+    return max(FEWEST_SAMPLES, min(rounds // 2, MOST_TRIED // workload.cells))
 
 
 def choose_rounds(workload: Workload, size: float, budget: Budget) -> int:
