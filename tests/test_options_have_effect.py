@@ -67,6 +67,7 @@ OTHER: dict[Any, Any] = {
     "random_state": 1,
     "most_cells": 4,
     "triples": False,
+    "groups": False,
     "workload": [{"columns": ["a", "b"], "weight": 3}],
     "target": "c",
     ("field", "noise_aware", "approximate_size"): 1,
@@ -101,22 +102,27 @@ WIDE = [("spin", "moments"), (STRUCTURE, "selected_edges")]
 
 
 @functools.cache
-def table(columns: int):
-    """Records of a cycle of spins with a chord, plain enough that its edges are found."""
+def table(columns: int, levels: int = 2):
+    """Records of a cycle of spins with a chord, plain enough that its edges are found; one column may tell them in more
+    levels."""
     cycle = [(i, (i + 1) % columns) for i in range(columns)]
     model = generators.ising(columns, [*cycle, (0, 2)], weight=0.3)
     names = list("abcdefghijklmnopqrstuvwxyz"[:columns])
     rows = model.sample(3000, random_state=1).to_pandas().set_axis(names, axis=1)
     domain = Domain.of(dict.fromkeys(names, model.domain.attributes[0].levels))
+    if levels > 2:
+        spins = rows["a"].to_numpy() == model.domain.attributes[0].levels[1]
+        rows["a"] = levels // 2 * spins + np.random.default_rng(0).integers(0, levels // 2, len(rows))
+        domain = Domain.of({n: levels if n == "a" else domain[n] for n in names})
     return domain, encode(rows, domain)
 
 
 class Seen:
     """What can be seen of a specification: what it asks, what is released with seeded noise, or that it refuses."""
 
-    def __init__(self, method: Any, options: dict[str, Any], columns: int = 4) -> None:
+    def __init__(self, method: Any, options: dict[str, Any], columns: int = 4, levels: int = 2) -> None:
         self.refusal, self.asked, self.released, self.learner = "", "", None, None
-        domain, rows = table(columns)
+        domain, rows = table(columns, levels)
         self.domain = domain
         budget = ApproxDP(8, 1e-6) if method.name.startswith(("stable", "descent")) else ZCDP(2)
         given = {"graph": GRAPH} if method.needs == "graph" else {"cliques": CYCLE} if method.needs else {}
@@ -161,14 +167,14 @@ def base(method: Any, option: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("method", "option"), CASES, ids=[f"{m.family} {m.name} {o}" for m, o in CASES])
 def test_every_option_has_an_effect(method: Any, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = 4
+    columns, levels = 4, 400 if option == "groups" else 2
     if option == "random_state" and (method.family, method.name) in WIDE:
         monkeypatch.setattr("discreet.learn.spins.likelihood.PAIR_TREE_CELLS", 0)  # every graph is wide
         columns = 22
     beside = base(method, option)
     value = OTHER.get((method.family, method.name, option), OTHER[option])
     assert value != beside.get(option, method.options[option]), "this changes nothing"
-    assert Seen(method, {**beside, option: value}, columns).differs_from(Seen(method, beside, columns))
+    assert Seen(method, {**beside, option: value}, columns, levels).differs_from(Seen(method, beside, columns, levels))
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: f"{m.family} {m.name}")

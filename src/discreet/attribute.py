@@ -93,6 +93,9 @@ class Attribute:
     sought:
         What is to be found privately before anything is learned. Until then numbers are counted on a fine public grid,
         and levels that are not listed count as ``other``.
+    groups:
+        Which levels of another column each of its levels stands for (:class:`Groups`). No row holds such a
+        column: it is counted by the other one.
     """
 
     name: str
@@ -113,6 +116,7 @@ class Attribute:
     sought: Sought | None = None
     step: float | None = None
     spread: tuple[tuple[float, float], ...] = ()
+    groups: Groups | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -149,6 +153,8 @@ class Attribute:
                 + (f" (or {NEAREST!r})" if near else "")
                 + did_you_mean(self.outside, self.labels)
             )
+        if self.groups is not None and self.groups.number != self.size:
+            raise SchemaError(f"column {self.name!r} has {self.size} levels and {self.groups.number} groups for them")
         for key, known in (("peeked", PEEKABLE), ("found", FINDABLE)):
             if unknown := getattr(self, key) - set(known):
                 raise SchemaError(f"column {self.name!r}: {key} may name {', '.join(known)}; got {sorted(unknown)}")
@@ -417,6 +423,8 @@ class Attribute:
         for key in ("peeked", "found"):
             if getattr(self, key):
                 out[key] = sorted(getattr(self, key))
+        if self.groups is not None:
+            out["groups"] = self.groups.to_dict()
         return out
 
     @classmethod
@@ -448,7 +456,45 @@ class Attribute:
                 fields["dates"] = Dates.from_dict(entry["dates"])
             except SchemaError as error:
                 raise SchemaError(f"column {name!r}: {error}") from None
+        if "groups" in entry:
+            fields["groups"] = _groups(name, entry["groups"])
         return cls(name, **fields, sought=sought)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Levels taken together: ``codes`` has the group of each level of the column ``of``. No group is empty.
+
+    Where a column has more levels than records can fill, tables of groups say more for the same noise. Which levels
+    form a group is public: it follows from what was released (:mod:`discreet.learn.fields.grouping`).
+    """
+
+    of: Attribute
+    codes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        codes = self.codes
+        if self.of.groups is not None:
+            raise SchemaError(f"the levels of {self.of.name!r} are groups already")
+        if any(type(c) is not int for c in codes) or len(codes) != self.of.size:
+            raise SchemaError(f"the groups of {self.of.name!r} name one group for each of its {self.of.size} levels")
+        if not codes or {*codes} != {*range(max(codes) + 1)}:
+            raise SchemaError(f"the groups of {self.of.name!r} are numbered 0, 1, …, and none of them is empty")
+
+    @property
+    def number(self) -> int:
+        return max(self.codes) + 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.of.name, "of": self.of.to_dict(), "codes": list(self.codes)}
+
+
+def _groups(name: str, entry: Mapping[str, Any]) -> Groups:
+    if {*entry} != {"name", "of", "codes"} or not isinstance(entry["of"], Mapping):
+        raise SchemaError(f"column {name!r}: groups say whose levels they are, and the group of each")
+    if not isinstance(entry["codes"], list):
+        raise SchemaError(f"column {name!r}: the groups are a list of numbers")
+    return Groups(Attribute.from_dict(entry["name"], entry["of"]), tuple(entry["codes"]))
 
 
 def _decimals(step: float) -> int:
@@ -473,6 +519,7 @@ _KINDS: dict[str, type] = {
     "ignore_case": bool,
     "found": list,
     "spread": list,
+    "groups": dict,
 }
 _KIND_WORDS = {
     list: "a list",

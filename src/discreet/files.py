@@ -23,10 +23,11 @@ from .io.native import Parts, taken_apart
 from .io.network_data import FactorData, NetworkData, Table
 from .io.reading import shown
 from .io.uai import read_uai
-from .models import BayesianNetwork, BinaryMRF, IsingModel, MarkovRandomField, Model, PairwiseModel
+from .models import BayesianNetwork, BinaryMRF, GroupedField, IsingModel, MarkovRandomField, Model, PairwiseModel
 
 FAMILIES: Mapping[str, type[Model]] = {
-    family.kind: family for family in (IsingModel, PairwiseModel, BinaryMRF, MarkovRandomField, BayesianNetwork)
+    family.kind: family
+    for family in (IsingModel, PairwiseModel, BinaryMRF, MarkovRandomField, GroupedField, BayesianNetwork)
 }
 """By the kind that a native file names."""
 _LONGEST_REASON = 500

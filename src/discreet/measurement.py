@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, SupportsIndex, get_args, overload
@@ -128,13 +129,19 @@ class Measurement:
     def values(self) -> NDArray[np.float64]:
         return np.asarray(self.counts * float(self.grid), dtype=np.float64)
 
-    @property
+    @cached_property
     def told_of(self) -> Clique | None:
         """The columns of a contingency table, or of the interaction that was measured by itself
         (:mod:`discreet.privacy.queries.interactions`); None of other sums."""
         if self.clique is not None or "interaction" not in self.about:
             return self.clique
         return self.domain.clique(self.about["interaction"])
+
+    @property
+    def columns_told_of(self) -> frozenset[str]:
+        """The columns of the rows that it tells of: also where their levels are taken together."""
+        own = (self.domain[n] for n in self.told_of or ())
+        return frozenset(a.name if a.groups is None else a.groups.of.name for a in own)
 
     def as_table(self) -> CountTable:
         """The values with their columns and the variance of each; of contingency tables and interactions only."""
@@ -233,7 +240,7 @@ class Measurements(tuple[Measurement, ...]):
     def cliques(self) -> tuple[Clique, ...]:
         return tuple(m.clique for m in self if m.clique is not None)
 
-    @property
+    @cached_property
     def told_of(self) -> tuple[Clique, ...]:
         """The columns of each contingency table and of each interaction."""
         return tuple(c for m in self if (c := m.told_of) is not None)

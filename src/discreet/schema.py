@@ -102,6 +102,10 @@ def parse_schema(text: str, source: str = "schema", folder: str = "") -> Domain:
         if not isinstance(document.pop("totals", []), list):
             raise SchemaError("totals are written as [[totals]], in double brackets")
         _read_tables(document, folder)
+        columns = document.get("columns")
+        for name, entry in columns.items() if isinstance(columns, dict) else ():
+            if isinstance(entry, dict) and "groups" in entry:  # a key of releases alone
+                raise SchemaError(f"column {name!r}: unknown key 'groups'; a fit takes levels together by itself")
         return Domain.from_dict(document)
     except SchemaError as error:
         culprit = _culprit(document)

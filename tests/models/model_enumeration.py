@@ -7,10 +7,19 @@ from itertools import combinations, product
 import numpy as np
 from hypothesis import strategies as st
 
+from discreet.attribute import Attribute, Groups
 from discreet.domain import Domain
-from discreet.models import BayesianNetwork, BinaryMRF, IsingModel, MarkovRandomField, PairwiseModel, generators
+from discreet.models import (
+    BayesianNetwork,
+    BinaryMRF,
+    GroupedField,
+    IsingModel,
+    MarkovRandomField,
+    PairwiseModel,
+    generators,
+)
 
-FAMILIES = ("ising", "pairwise", "binary", "markov", "bayesian")
+FAMILIES = ("ising", "pairwise", "binary", "markov", "bayesian", "grouped")
 
 
 def all_codes(domain):
@@ -32,6 +41,10 @@ def weight(model, code):
     if isinstance(model, BinaryMRF):
         z = {n: (-1, 1)[c] for n, c in at.items()}
         return np.exp(sum(value * np.prod([z[n] for n in I]) for I, value in model.coefficients.items()))
+    if isinstance(model, GroupedField):
+        groups = {a.groups.of.name: a.groups.codes for a in model.field.domain.attributes if a.groups is not None}
+        own = [groups[n][c] if n in groups else c for n, c in at.items()]
+        return weight(model.field, own) * np.prod([model.within[n][at[n]] for n in groups])
     if isinstance(model, MarkovRandomField):
         return np.exp(sum(f.values[tuple(at[n] for n in clique)] for clique, f in model.potentials.items()))
     assert isinstance(model, BayesianNetwork)
@@ -65,6 +78,8 @@ def random_model(family, rng, columns=None, zeros=False):
         return generators.ising(p, pairs, weight=(0.1, 1.5), field=(0.0, 1.0), signs="random", random_state=rng)
     if family == "pairwise":
         return generators.pairwise(p, pairs, levels=levels, weight=1.2, field=1.0, random_state=rng)
+    if family == "grouped":
+        return in_groups(random_model("markov", rng, p, zeros), rng, zeros)
     if family == "binary":
         sets = [I for t in (1, 2, 3, 4) for I in combinations(range(p), t) if rng.random() < 0.35]
         return generators.binary(p, sets, weight=(0.1, 1.0), random_state=rng)
@@ -89,6 +104,27 @@ def random_model(family, rng, columns=None, zeros=False):
         with_zeros[..., 0] += 1e-3
         tables[name] = with_zeros / with_zeros.sum(axis=-1, keepdims=True)
     return BayesianNetwork(network.domain, network.parents, tables)
+
+
+def in_groups(field, rng, zeros):
+    """Some columns of the field are groups of the levels of columns that have more."""
+    columns, grouped, within = [], [], {}
+    for a in field.domain.attributes:
+        codes = rng.permutation([*range(a.size), *rng.integers(0, a.size, rng.integers(0, 3))])
+        if rng.random() < 0.3:
+            columns.append(a)
+            grouped.append(a)
+            continue
+        own = Attribute.categorical(a.name, len(codes))
+        columns.append(own)
+        grouped.append(Attribute.categorical(f"{a.name} in groups", a.size, groups=Groups(own, tuple(map(int, codes)))))
+        shares = rng.random(len(codes)) * (rng.random(len(codes)) > 0.2 if zeros else 1)
+        shares[np.unique(codes, return_index=True)[1]] += 0.1
+        within[a.name] = shares / np.bincount(codes, shares)[codes]
+    domain = Domain(tuple(grouped))
+    renamed = dict(zip(field.domain.names, domain.names, strict=True))
+    potentials = {tuple(renamed[n] for n in c): f.values for c, f in field.potentials.items()}
+    return GroupedField(Domain(tuple(columns)), MarkovRandomField(domain, potentials), within)
 
 
 @st.composite

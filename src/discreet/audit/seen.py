@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Clique, Domain
+from ..domain import Attribute, Clique, Domain
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
 from ..privacy.queries.interactions import together
@@ -53,15 +53,16 @@ class World:
         return without, with_it
 
     @cached_property
-    def _exact(self) -> dict[Clique, tuple[Any, Any]]:
+    def _exact(self) -> dict[tuple[Clique, tuple[Attribute, ...]], tuple[Any, Any]]:
         return {}
 
-    def exact(self, clique: Clique) -> tuple[Any, Any]:
+    def exact(self, clique: Clique, grouped: tuple[Attribute, ...] = ()) -> tuple[Any, Any]:
         """The true tables, of rows of which no person has more than the unit allows."""
-        if clique not in self._exact:
-            without, with_it = (table.count([clique])[0] for table in self.tables)
-            self._exact[clique] = (without, with_it)
-        return self._exact[clique]
+        asked = clique, grouped
+        if asked not in self._exact:
+            without, with_it = (table.count([clique], grouped)[0] for table in self.tables)
+            self._exact[asked] = (without, with_it)
+        return self._exact[asked]
 
     def look(self, released: Any) -> Seen:
         """The release as the attacker sees it."""
@@ -88,7 +89,8 @@ class World:
             return 0.0
         if noisy.clique is not None and noisy.grid != 1:
             return 0.0
-        without, with_it = self.exact(noisy.told_of)
+        grouped = tuple(a for n in noisy.told_of if (a := noisy.domain[n]).groups is not None)
+        without, with_it = self.exact(noisy.told_of, grouped)
         if noisy.clique is None:
             without, with_it = together(without), together(with_it)
         if noisy.counts.shape != without.shape:

@@ -23,6 +23,7 @@ NAMES = {
     "pairwise": "a pairwise model",
     "binary": "a binary Markov random field",
     "markov": "a Markov random field",
+    "grouped": "a Markov random field",
 }
 _CARD = {"name": "Name", "origin": "Origin", "license": "Licence", "reference": "Reference", "changes": "Changed"}
 _MOST_EDGES, _MOST_REASONS = 12, 12

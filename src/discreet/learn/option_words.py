@@ -8,6 +8,7 @@ OPTIONS = {
     "approximate_size": "a public guess of the number of records, which saves buying a noisy count",
     "most_cells": "cells of the junction tree at most: memory and time of exact inference",
     "triples": "whether tables of three columns may be measured",
+    "groups": "whether levels may be taken together, where a column has too many for the records",
     "workload": "which tables should be right: pairs, triples, or sets of columns with weights, in a file or inline",
     "target": "a column to be predicted from the others: tables with it count more",
     "largest": "cells that one table may have at most",

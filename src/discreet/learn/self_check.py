@@ -32,6 +32,7 @@ from ..errors import DiscreetError
 from ..graph import DEFAULT_MEMORY_LIMIT
 from ..measurement import Measurement, Measurements
 from ..models.base import Model
+from ..models.marginals import marginals
 from ..privacy.queries.chains import MOVES
 from .consistency import total_and_variance
 from .spins.enumeration import MOST_COLUMNS
@@ -75,10 +76,12 @@ def self_check(model: Model, measurements: Measurements, expected: Expected | No
     size, doubt = total_and_variance(Measurements(tables, release))
     size = max(size, 1.0)
     rows = float((release.get("unit") or {}).get("max_rows", 1))  # of one person, which may all be alike
+    asked = list(dict.fromkeys(m.told_of for m, _ in noisy if m.told_of is not None))
+    joints = dict(zip(asked, marginals(model, asked)[0], strict=True))
     found = []
     for m, e in noisy:
         if m.told_of is not None:
-            joint = model.marginal(m.told_of).probabilities
+            joint = joints[m.told_of]
             share = m.of_table(joint)
             scatter = (joint if m.clique is not None else _squared(joint)) - share**2
         else:

@@ -30,13 +30,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from ..domain import Domain
+from ..domain import Domain, in_groups
 from ..errors import BudgetError, FileFormatError, InputError, LedgerError
 from ..measurement import Measurement, Measurements, Noise
 from ..privacy.account import Booking
 from ..privacy.curator import Curator, Selection
 from ..privacy.ledger_entries import Had
-from ..privacy.requests import Ask, Request
+from ..privacy.requests import Ask, Measure, Request
 from ..privacy.stability import Stability
 from ..privacy.unlisted import Unlisted
 from ..privacy.voting import Vote
@@ -122,7 +122,7 @@ class Transcript:
             if line.get("request") != asked:
                 raise InputError(f"{self.path} holds the answer to another question than the one that is asked now")
             try:
-                answer = answer_from(line["answer"], curator.domain)
+                answer = answer_from(line["answer"], _columns(request, curator.domain))
                 booked = [Booking.from_dict(entry) for entry in line["booked"]]
             except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError) as error:
                 raise FileFormatError(
@@ -206,6 +206,11 @@ def _lines(path: Path, content: bytes) -> list[dict[str, Any]]:
     if not known:
         raise FileFormatError(f"{path} is no file of answers of a stopped run; name another one")
     return out
+
+
+def _columns(request: Request, domain: Domain) -> Domain:
+    """Of the tables that a request asks for."""
+    return in_groups(domain, request.query.grouped) if isinstance(request, Measure) else domain
 
 
 def _sealed(before: Had, line: Mapping[str, Any]) -> Had:

@@ -9,6 +9,7 @@ from .base import Model
 from .bayesian import BayesianNetwork
 from .binary import BinaryMRF
 from .convert import to_binary, to_ising, to_markov, to_network, to_pairwise
+from .grouped import GroupedField
 from .ising import IsingModel
 from .markov import MarkovRandomField
 from .pairwise import PairwiseModel
@@ -21,6 +22,7 @@ __all__ = [
     "BayesianNetwork",
     "BinaryMRF",
     "Estimate",
+    "GroupedField",
     "IsingModel",
     "MarkovRandomField",
     "Model",

@@ -47,6 +47,12 @@ class Model(ABC):
         def potentials(self) -> CliqueVector:
             """Log tables on cliques that cover all columns; their sum is log P plus :attr:`log_partition`."""
 
+    @property
+    def compact(self) -> CliqueVector:
+        """The potentials as inference takes them: those over the columns, or over more columns than these that are
+        functions of them, where tables are smaller so. The columns of the domain come first."""
+        return self.potentials
+
     # -- graph ---------------------------------------------------------------------------------------------------
 
     @property

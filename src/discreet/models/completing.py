@@ -162,8 +162,8 @@ def _drawn(
 ) -> NDArray[Any]:
     domain = model.domain
     model.forecast.check(limit)
-    engine = get_engine(domain, model.cliques, memory_limit=limit)
-    potentials = wanted.on(model.potentials)
+    potentials = wanted.on(model.compact)
+    engine = get_engine(potentials.domain, potentials.cliques, memory_limit=limit)
     given = np.stack([column.codes for column in known.values()], axis=1)
     cases, which = np.unique(given, axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -179,7 +179,7 @@ def _drawn(
         if len(impossible):
             _refuse(model, known, int(order[ends[start + impossible[0]]]), wanted)
         rows = order[ends[start] : ends[min(start + size, len(cases))]]
-        out[rows] = beliefs.sample_each(which[rows] - start, rng)
+        out[rows] = beliefs.sample_each(which[rows] - start, rng)[:, : len(domain)]
     return out
 
 

@@ -34,6 +34,9 @@ class Distribution(Protocol):
     def potentials(self) -> CliqueVector: ...
 
     @property
+    def compact(self) -> CliqueVector: ...
+
+    @property
     def cliques(self) -> tuple[Clique, ...]: ...
 
     @property

@@ -31,7 +31,7 @@ def entropy(model: Distribution, samples: int | None, random_state: RandomState)
         log_z, error = _log_partition(model, rng)
         return _mean(log_z - model.log_weight(codes), error)
     try:
-        return max(_log_partition_exact(model) - _expected(model, model.potentials), 0.0)
+        return max(_log_partition_exact(model) - _expected(model, model.compact), 0.0)
     except CostError as refusal:
         raise CostError(str(refusal) + WAY_OUT) from refusal
 
@@ -49,7 +49,7 @@ def kl(p: Distribution, q: Distribution, samples: int | None, random_state: Rand
         of_q = _expected(p, q.potentials)
         if of_q == -math.inf:
             return math.inf
-        own = _expected(p, p.potentials) - _log_partition_exact(p)
+        own = _expected(p, p.compact) - _log_partition_exact(p)
         return max(own - of_q + _log_partition_exact(q), 0.0)  # rounding may leave −1e-16 for equal models
     except CostError as refusal:
         raise CostError(str(refusal) + WAY_OUT) from refusal
@@ -71,7 +71,7 @@ def _log_partition_exact(model: Distribution) -> float:
 
 def _expected(p: Distribution, potentials: CliqueVector) -> float:
     """Σ_c ⟨μ_c, θ_c⟩ under p; −∞ when p reaches a cell that the potentials forbid."""
-    cliques = [p.domain.clique(clique) for clique in potentials]
+    cliques = [p.compact.domain.clique(clique) for clique in potentials]
     marginal = _marginals(p, cliques)
     total = 0.0
     for clique, factor in potentials.items():
@@ -84,13 +84,14 @@ def _expected(p: Distribution, potentials: CliqueVector) -> float:
 def _marginals(p: Distribution, cliques: list[Clique]) -> Callable[[Clique], NDArray[np.float64]]:
     """A way to the marginals of p on these cliques: one calibration of a tree that holds them all, if it fits."""
     if p.forecast.bytes <= DEFAULT_MEMORY_LIMIT:
-        tree = get_engine(p.domain, p.cliques).tree
+        own = p.compact
+        tree = get_engine(own.domain, own.cliques).tree
         outside = [clique for clique in cliques if tree.find_home(clique) is None]
         if not outside:
             return p._calibrated.probabilities  # type: ignore[no-any-return]
         try:
-            engine = get_engine(p.domain, (*p.cliques, *outside))
-            return engine.calibrate(p.potentials).probabilities
+            engine = get_engine(own.domain, (*own.cliques, *outside))
+            return engine.calibrate(own).probabilities
         except CostError:
             pass  # one by one, then
     return lambda names: marginal_factor(p, names, Evidence(p.domain), "exact", DEFAULT_MEMORY_LIMIT, {})[0].exp()

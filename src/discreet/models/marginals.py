@@ -27,7 +27,9 @@ def marginals(model: Model, cliques: Sequence[Clique]) -> tuple[list[Array], str
     """What the model says of each clique, and how that was computed: exactly, or, where its graph is too wide, from
     records drawn from it, always the same ones."""
     if model.forecast.bytes <= DEFAULT_MEMORY_LIMIT:
-        beliefs = get_engine(model.domain, model.cliques, memory_limit=DEFAULT_MEMORY_LIMIT).calibrate(model.potentials)
+        potentials = model.compact
+        engine = get_engine(potentials.domain, potentials.cliques, memory_limit=DEFAULT_MEMORY_LIMIT)
+        beliefs = engine.calibrate(potentials)
         if len(cliques) > len(model.domain) and math.prod(model.domain.shape) <= MOST_WHOLE:
             whole = np.asarray(beliefs.probabilities(model.domain.names), dtype=np.float64)
             return [_onto(whole, [model.domain.index(name) for name in c]) for c in cliques], EXACTLY

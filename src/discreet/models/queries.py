@@ -66,20 +66,21 @@ def values_of(domain: Domain, codes: Mapping[str, int]) -> dict[str, Level | flo
 def forecast(model: Distribution) -> Forecast:
     """Read off the compiled engine when the graph is small enough to have one, so that it is triangulated once."""
     try:
-        return get_engine(model.domain, model.cliques).forecast
+        return get_engine(model.compact.domain, model.compact.cliques).forecast
     except CostError:
-        return triangulate(model.domain, model.cliques).forecast()
+        return triangulate(model.compact.domain, model.compact.cliques).forecast()
 
 
 def calibrate(model: Distribution, evidence: Evidence | None = None, limit: int = DEFAULT_MEMORY_LIMIT) -> Any:
     """Exact beliefs on the whole graph, or a CostError."""
     if model.forecast.bytes > limit:
         model.forecast.check(limit)
-    engine = get_engine(model.domain, model.cliques, memory_limit=limit)
+    potentials = model.compact
+    engine = get_engine(potentials.domain, potentials.cliques, memory_limit=limit)
     if evidence is None:
-        return engine.calibrate(model.potentials)
+        return engine.calibrate(potentials)
     with evidence.possible():
-        return engine.calibrate(evidence.on(model.potentials), evidence.codes)
+        return engine.calibrate(evidence.on(potentials), evidence.codes)
 
 
 def log_partition(model: Distribution) -> float:
@@ -110,7 +111,9 @@ def marginal_factor(
         except CostError:
             if method == "exact":
                 raise
-    relevant = evidence.on(model._relevant({*names, *evidence.names}))
+    # Approximations go from column to column, and would not get from one group of levels into another.
+    grouped = model.compact.domain != model.domain
+    relevant = evidence.on(model.potentials if grouped else model._relevant({*names, *evidence.names}))
     with evidence.possible():
         beliefs = infer(
             relevant.domain, relevant, method=method, evidence=evidence.codes, memory_limit=limit, **options
@@ -227,10 +230,10 @@ def _exact_event(
 def mutual_information(model: Distribution) -> dict[tuple[str, str], float]:
     """Of the two ends of every edge, in nats."""
     fits = model.forecast.bytes <= DEFAULT_MEMORY_LIMIT
-    beliefs = model._calibrated if fits else infer(model.domain, model.potentials, random_state=0)
+    beliefs: Any = model._calibrated if fits else infer(model.domain, model.potentials, random_state=0)
     out = {}
     for a, b in model.edges:
-        p = beliefs.marginal((a, b)).exp()
+        p = beliefs.probabilities((a, b)) if fits else beliefs.marginal((a, b)).exp()
         independent = np.outer(p.sum(axis=1), p.sum(axis=0))
         ratio = np.divide(p, independent, out=np.ones_like(p), where=p > 0)
         out[a, b] = max(float((p * np.log(ratio)).sum()), 0.0)
@@ -248,7 +251,8 @@ def most_probable_values(
     chosen = tuple(n for n in domain if n not in evidence.codes) if names is None else check_names(domain, names)
     with evidence.possible():
         if len(chosen) + len(evidence.codes) == len(domain):
-            found = map_assignment(domain, evidence.on(model.potentials), evidence.codes, memory_limit=limit)
+            potentials = evidence.on(model.compact)
+            found = map_assignment(potentials.domain, potentials, evidence.codes, memory_limit=limit)
         else:
             relevant = evidence.on(model._relevant({*chosen, *evidence.names}))
             found = marginal_map(relevant.domain, relevant, chosen, evidence.codes, memory_limit=limit)
@@ -262,7 +266,8 @@ def most_probable(model: Distribution, k: int, given: Given | None, limit: int) 
     evidence = evidence_of(model, given)
     free = tuple(n for n in model.domain if n not in evidence.codes)
     total = _log_evidence(model, evidence, limit)
-    best = best_codes(model.domain, evidence.on(model.potentials), int(k), evidence.codes, memory_limit=limit)
+    potentials = evidence.on(model.compact)
+    best = best_codes(potentials.domain, potentials, int(k), evidence.codes, memory_limit=limit)
     return [_assignment(model.domain, free, b.codes, b.log_weight - total, evidence) for b in best]
 
 

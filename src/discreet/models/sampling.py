@@ -115,7 +115,7 @@ def _draw(
             reason = str(error)
         else:
             drawn = beliefs.sample_rounded(n, rng) if used == "rounded" else beliefs.sample(n, rng)
-            return drawn, used, "clique by clique of the junction tree"
+            return drawn[:, : len(model.domain)], used, "clique by clique of the junction tree"
     potentials = evidence.on(model.potentials)
     with evidence.possible():
         codes = gibbs_sample(model.domain, potentials, n, evidence=evidence.codes, random_state=rng, **options)

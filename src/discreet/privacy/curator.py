@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..domain import Domain
+from ..domain import Domain, in_groups
 from ..errors import BudgetError, InputError
 from ..measurement import MOST_RECORDS, Measurement, Measurements, Noise
 from ..tables.base import Asked, IntArray, Table
@@ -140,6 +140,7 @@ class Curator(Account):
         sums = self._sum(query)
         step = {**query.describe(), "noise": plan.calls[0].kind, "share": share.to_dict()}
         self._spend(plan.costs, {**step, **drawn(plan.calls, self.unit)})
+        domain = in_groups(self.domain, query.grouped)
         items = []
         for part, call, total in zip(query.parts, plan.calls, sums, strict=True):
             items.append(
@@ -147,7 +148,7 @@ class Curator(Account):
                     part.label,
                     self._gateway.add_noise(call, total.reshape(part.shape)),
                     Noise("none") if self._gateway.origin == "exact" else noise_of(call),
-                    self.domain.project(part.clique) if part.clique is not None else self.domain,
+                    domain.project(part.clique) if part.clique is not None else domain,
                     clique=part.clique,
                     grid=part.grid,
                     about=part.about,

@@ -7,6 +7,8 @@ to a public grid record by record, *before* it is summed; whole numbers add up t
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -67,12 +69,29 @@ class Query(ABC):
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """The columns that it uses, as they are in the domain that it was made for."""
+        """The columns of the rows that it uses, as they are in the domain that it was made for."""
         if "domain" not in self.__dict__:
             raise InputError(f"{type(self).__name__} does not say its domain; call super().__init__(domain) when made")
-        if self.cliques is not None:
-            return tuple(self.domain[n] for n in dict.fromkeys(n for c in self.cliques for n in c))
-        return tuple(self.domain[n] for n in self.columns or self.domain.names)
+        if self.cliques is None:
+            used = [self.domain[n] for n in self.columns or self.domain.names]
+            if any(a.groups is not None for a in used):
+                raise InputError(f"{type(self).__name__} visits rows, and these hold no groups of levels")
+            return tuple(used)
+        used = [self.domain[n] for n in dict.fromkeys(n for c in self.cliques for n in c)]
+        own = [a if a.groups is None else a.groups.of for a in used]
+        if len({a.name for a in own}) < len(own):
+            raise InputError(f"{type(self).__name__} is of a column and of groups of its levels; ask for them apart")
+        return tuple(own)
+
+    @property
+    def grouped(self) -> tuple[Attribute, ...]:
+        """The columns that rows do not hold, because their levels are groups of levels of others
+        (:class:`~discreet.attribute.Groups`). A record has one level of these, so it is in one group: tables with such
+        a column are moved as with any other, and a sensitivity that holds for a column of so many levels holds for it.
+        """
+        candidates = [a for a in self.domain.attributes if a.groups is not None]
+        used = {n for c in self.cliques or () for n in c} if candidates else set()
+        return tuple(a for a in candidates if a.name in used)
 
     @property
     @abstractmethod
@@ -112,7 +131,11 @@ class Query(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Public description, for ledgers and release cards."""
-        return {**named("query", self), "parts": [p.label for p in self.parts]}
+        described = {**named("query", self), "parts": [p.label for p in self.parts]}
+        codes = [a.groups.to_dict() for a in self.grouped if a.groups is not None]
+        return (
+            {**described, "groups": hashlib.sha256(json.dumps(codes).encode()).hexdigest()[:16]} if codes else described
+        )
 
 
 def named(role: str, asked: Any) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class Together:
         left_out = None if found else LeftOut.of(model, measurements)
         if left_out is not None:
             return cls(tuple(map(frozenset, model.cliques)), certificate, False, left_out)
-        tables = tuple({frozenset(m.told_of) for m in measurements if m.told_of})
+        tables = tuple({m.columns_told_of for m in measurements if m.told_of})
         known = bool(tables) and (found or all(m.told_of is not None for m in measurements))
         return cls(tables, certificate, found) if known else None
 

@@ -37,6 +37,7 @@ NAMES = {
     "pairwise": "A pairwise model",
     "binary": "A binary Markov random field",
     "markov": "A Markov random field",
+    "grouped": "A Markov random field",
 }
 MOST_PAIRS, MOST_LISTED = 6, 1000
 _COLOURS = ("#5a8fc8", "#d0713f", "#6da67f", "#b88ad0", "#c9a545", "#5fb3b3", "#c46a86", "#8894a8")

@@ -41,6 +41,10 @@ class RowQuery(Asked, Protocol):
         """Contingency tables from which the sums follow, or None when rows must be visited one by one."""
 
     @property
+    def grouped(self) -> tuple[Attribute, ...]:
+        """Columns of the cliques that rows do not hold, because their levels are groups of levels of others."""
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns whose codes :meth:`sum_rows` needs."""
 
@@ -111,14 +115,16 @@ class Table(ABC):
         if query.cliques is None:
             return self.stream(query)
         if query.needs_weights:
+            if query.grouped:
+                raise InputError("levels that are taken together cannot be counted with weights")
             return query.combine(self.weighed(query.cliques))
         if not query.asked_again:
-            return query.combine(self.count(query.cliques))
+            return query.combine(self.count(query.cliques, query.grouped))
         # Selections one after the other ask for the same sums again. They are kept by the query itself, and only of one
         # that never changes: others would be answered with old sums, and noise for their sensitivity of today.
         asked, sums = self._last
         if asked is not query:
-            sums = query.combine(self.count(query.cliques))
+            sums = query.combine(self.count(query.cliques, query.grouped))
             self._last = (query, sums)
         return tuple(part.copy() for part in sums)  # who works in place has their own
 
@@ -135,8 +141,9 @@ class Table(ABC):
         return self.source.texts(attribute, numbers)
 
     @abstractmethod
-    def count(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
-        """Contingency tables of many cliques in one pass, each of the shape of its clique."""
+    def count(self, cliques: Sequence[Clique], grouped: Sequence[Attribute] = ()) -> tuple[IntArray, ...]:
+        """Contingency tables of many cliques in one pass, each of the shape of its clique; ``grouped``: columns among
+        theirs whose levels are groups of the levels of a column of the rows (:class:`discreet.attribute.Groups`)."""
 
     def weighed(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
         """The same with weights: each of the K rows of a person counts ⌊2²⁰/K⌋."""

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..domain import Clique, Domain
+from ..domain import Attribute, Clique, Domain
 from ..encoding import Codes, code_type
 from . import counting
 from .base import IntArray, RowQuery, Table
@@ -43,6 +43,22 @@ class Counting:
 
     domain: Domain
     cliques: tuple[Clique, ...]
+    grouped: tuple[Attribute, ...] = ()
+    """Columns of the domain that rows do not hold: each of their levels is a group of levels of another."""
+
+    @classmethod
+    def of(cls, domain: Domain, cliques: Sequence[Clique], grouped: Sequence[Attribute]) -> Counting:
+        columns = Domain((*domain.attributes, *grouped)) if grouped else domain
+        return cls(columns, tuple(cliques), tuple(grouped))
+
+    @cached_property
+    def _groups(self) -> dict[str, tuple[str, Codes]]:
+        """The column that each of these is made of, and the group of each of its levels."""
+        return {
+            a.name: (a.groups.of.name, np.array(a.groups.codes, dtype=code_type(a.size)))
+            for a in self.grouped
+            if a.groups is not None
+        }
 
     @cached_property
     def products(self) -> Products | None:
@@ -62,7 +78,8 @@ class Counting:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        named = self.domain.clique({name for c in self.cliques for name in c})
+        used = {name for c in self.cliques for name in c}
+        named = self.domain.clique({self._groups[n][0] if n in self._groups else n for n in used})
         return named or self.domain.names[:1]  # the number of rows is the length of any column
 
     def zero(self) -> list[IntArray]:
@@ -70,6 +87,8 @@ class Counting:
         return counting.zero_groups(self.domain, self.groups) + product
 
     def sum_batch(self, batch: Mapping[str, Codes]) -> list[IntArray]:
+        if self.grouped:
+            batch = {**batch, **{n: codes[batch[column]] for n, (column, codes) in self._groups.items()}}
         product = [] if self.products is None else [self.products.count(batch)]
         return [counting.count_group(self.domain, group, batch) for group, _ in self.groups] + product
 
@@ -111,8 +130,8 @@ class Summing:
 class JobTable(Table):
     """A table that knows how to run a job over its rows."""
 
-    def count(self, cliques: Sequence[Clique]) -> tuple[IntArray, ...]:
-        return self._run(Counting(self.domain, tuple(cliques)))
+    def count(self, cliques: Sequence[Clique], grouped: Sequence[Attribute] = ()) -> tuple[IntArray, ...]:
+        return self._run(Counting.of(self.domain, cliques, grouped))
 
     def stream(self, query: RowQuery) -> tuple[IntArray, ...]:
         return self._run(Summing(self.domain, query))

@@ -27,11 +27,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ...arguments import check_whole
 from ...domain import Domain
+from ...factor import CliqueVector
 from ...measurement import Measurements
+from ...models.grouped import GroupedField
 from ...models.markov import MarkovRandomField
 from ...privacy.budget import ApproxDP, Budget, GaussianDP, PureDP
 from ...privacy.gaussian import HALF_PI
@@ -42,6 +44,7 @@ from ..learner import Learner
 from ..procedure import Procedure, Whole
 from . import forecast
 from .distance_rounds import CLEARLY, DistanceRounds
+from .grouping import seen_in, shares_within, split_domain
 from .purpose import Purpose, Workload, check_workload
 from .refits import fits_of_many
 from .rounds import Rounds, fitted, most_work
@@ -55,7 +58,7 @@ INDEPENDENT = (
 
 
 @dataclass(frozen=True)
-class AdaptiveField(Learner[MarkovRandomField]):
+class AdaptiveField(Learner[MarkovRandomField | GroupedField]):
     """Learn a Markov random field when nobody knows the graph; nothing to tune.
 
     Parameters
@@ -69,6 +72,8 @@ class AdaptiveField(Learner[MarkovRandomField]):
         is measured, and with which part of the budget, then serves them (:mod:`.purpose`); None serves all alike.
     target:
         A column to be predicted from the others: tables with it count more.
+    groups:
+        Whether levels may be taken together where a column has too many of them for the records (:mod:`.grouping`).
     """
 
     finds_graph: ClassVar[bool] = True
@@ -80,6 +85,7 @@ class AdaptiveField(Learner[MarkovRandomField]):
     triples: bool = True
     workload: Workload = None
     target: str | None = None
+    groups: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,7 +101,7 @@ class AdaptiveField(Learner[MarkovRandomField]):
         if isinstance(share, PureDP):
             rounds = SelectionRounds(whole, share, self.most_cells, purpose)
         else:
-            rounds = DistanceRounds(whole, share, self.most_cells, purpose, self.triples)
+            rounds = DistanceRounds(whole, share, self.most_cells, purpose, self.triples, self.groups)
             if rounds.too_few and rounds.laplace is not None:  # publicly known: all is pure
                 within = whole if isinstance(whole.budget, ApproxDP) else replace(whole, budget=rounds.laplace)
                 return self._procedure(within, rounds.laplace, rounds, purpose)
@@ -139,11 +145,11 @@ class AdaptiveField(Learner[MarkovRandomField]):
         """As if the junction tree became as large as it may."""
         return most_work(domain, self.most_cells)
 
-    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField:
+    def estimate(self, measurements: Measurements, domain: Domain | None = None) -> MarkovRandomField | GroupedField:
         """The field from all tables; post-processing only."""
         measured = Measurements([m for m in as_measurements(measurements) if m.told_of], dict(measurements.release))
-        columns = domain or measured.domain
-        fit = fitted(columns, measured)
+        columns, grouped = split_domain(measured, domain)
+        fit = fitted(grouped, seen_in(grouped, measured))
         tables = [list(c) for c in fit.field.cliques if len(c) > 1]
         card = card_of(
             measured,
@@ -155,10 +161,22 @@ class AdaptiveField(Learner[MarkovRandomField]):
         )
         if not tables and len(columns) > 1:
             card.setdefault("caution", INDEPENDENT)
-        return MarkovRandomField(columns, fit.field.potentials(fit.theta), card)
+        return _model(columns, grouped, fit.field.potentials(fit.theta), measured, card)
 
-    def estimates(self, many: Sequence[Measurements], domain: Domain | None = None) -> list[MarkovRandomField]:
+    def estimates(
+        self, many: Sequence[Measurements], domain: Domain | None = None
+    ) -> list[MarkovRandomField | GroupedField]:
         """See :mod:`.refits`."""
         measured = [Measurements([m for m in one if m.told_of], dict(one.release)) for one in many]
-        columns = domain or measured[0].domain
-        return [MarkovRandomField(columns, potentials) for potentials in fits_of_many(columns, measured)]
+        columns, grouped = split_domain(measured[0], domain)
+        fits = fits_of_many(grouped, [seen_in(grouped, one) for one in measured])
+        return [_model(columns, grouped, fit, one, None) for fit, one in zip(fits, measured, strict=True)]
+
+
+def _model(
+    columns: Domain, grouped: Domain, potentials: CliqueVector, measured: Measurements, card: dict[str, Any] | None
+) -> MarkovRandomField | GroupedField:
+    field = MarkovRandomField(grouped, potentials, card)
+    if grouped == columns:
+        return field
+    return GroupedField(columns, field.with_card(None), shares_within(grouped, measured), card)

@@ -32,38 +32,51 @@ LEAST = 1e-6
 
 
 def portions(
-    prices: Prices, chosen: Sequence[Clique], known: Mapping[Clique, float], distances: Mapping[Clique, float]
+    prices: Prices,
+    chosen: Sequence[Clique],
+    known: Mapping[Clique, float],
+    distances: Mapping[Clique, float],
+    apart: Mapping[str, float],
 ) -> dict[Clique, float]:
     """Of the share, for each set that is to be measured: those chosen, and those known with precisions P_S already.
 
-    ``distances``: of sets that nobody measures, which count with them.
+    ``distances``: of sets that nobody measures, which count with them. ``apart``: the precisions of the tables that
+    tell apart the levels of a group (:mod:`.grouping`), which count with every set that has the groups.
     """
     from scipy.sparse import csr_array  # slow to import
 
     parts = list(dict.fromkeys([*known, *chosen]))
     at = {c: i for i, c in enumerate(parts)}
     wanted = list(dict.fromkeys([*parts, *distances]))
+    within_groups = {name: len(parts) + i for i, name in enumerate(apart)}
     rows, columns = [], []
     for i, t in enumerate(wanted):
         for k in range(1, len(t) + 1):
             inside = [at[s] for s in combinations(t, k) if s in at]
             rows += [i] * len(inside)
             columns += inside
-    within = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(wanted), len(parts)))
+        levels = [within_groups[n] for n in t if n in apart]
+        rows += [i] * len(levels)
+        columns += levels
+    within = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(wanted), len(parts) + len(apart)))
     weight = np.array([prices.weight(t) if len(t) > 1 else 1.0 for t in wanted])
     missed = np.array([0.0 if t in at else math.pi / 2 * max(distances[t], 0.0) ** 2 for t in wanted])
-    before = np.array([known.get(c, 0.0) for c in parts])
-    scale = np.array([prices.directions(c) * prices.domain.size(c) ** 2 for c in parts])
-    price = np.array([prices.moved(c) for c in parts])
+    before = np.array([*(known.get(c, 0.0) for c in parts), *apart.values()])
+    of = [(prices.domain[n], prices.levels_of(n)) for n in apart]
+    # The levels of a group are told apart by what a table of all levels says beside what one of groups says.
+    levels_scale = [column.size**2 * (1 - groups.size / column.size) for groups, column in of]
+    scale = np.array([*(prices.directions(c) * prices.domain.size(c) ** 2 for c in parts), *levels_scale])
+    price = np.array([*(prices.moved(c) for c in parts), *[1.0] * len(apart)])
     budget = prices.precision
-    bought = np.full(len(parts), budget / price.sum())
+    bought = np.full(len(price), budget / price.sum())
     for _ in range(ROUNDS):
         u = scale / (before + bought)
         worth = within.T @ (weight / (2 * np.sqrt(missed + within @ u)))
         level = np.sqrt(worth * scale / price)
         bought = _filled(level, before, price, budget)
     spent = price * bought
-    return {c: float(x) for c, x in zip(parts, spent, strict=True) if x > LEAST * spent.max()}
+    names = [*parts, *((column.name,) for _, column in of)]
+    return {c: float(x) for c, x in zip(names, spent, strict=True) if x > LEAST * spent.max()}
 
 
 def _filled(level: np.ndarray, before: np.ndarray, price: np.ndarray, budget: float) -> np.ndarray:

@@ -31,7 +31,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from ...domain import Clique, Domain
+from ...domain import Attribute, Clique, Domain
 from ...privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP
 from ...privacy.queries.interactions import Interactions
 from ...privacy.query import Marginals
@@ -109,14 +109,29 @@ class Prices:
         noise = "laplace" if self.is_pure else "gaussian"
         return Measure(self.share, Marginals(self.domain, cliques), noise, _weights(parts))  # type: ignore[arg-type]
 
+    def levels_of(self, groups: str) -> Attribute:
+        """The column whose levels are in these groups."""
+        own = self.domain[groups].groups
+        assert own is not None
+        return own.of
+
     def requests(self, portions: Mapping[Clique, float]) -> list[Measure]:
-        """What is asked for, tables and interactions, with these portions of the share."""
-        apart = [[c for c in portions if self.alone(c) == alone] for alone in (False, True)]
-        kinds = [(query, own) for query, own in zip((Marginals, Interactions), apart, strict=True) if own]
-        shares = self.share.split(_weights([sum(portions[c] for c in own) for _, own in kinds]))
+        """What is asked for, tables and interactions, with these portions of the share; also single columns whose
+        levels are in groups here."""
+        columns = Domain(tuple(a.groups.of for a in self.domain.attributes if a.groups is not None))
+        levels = [c for c in portions if c[0] in columns]
+        others = [c for c in portions if c[0] not in columns]
+        apart = [[c for c in others if self.alone(c) == alone] for alone in (False, True)]
+        asked = (
+            (Marginals, self.domain, apart[0]),
+            (Interactions, self.domain, apart[1]),
+            (Marginals, columns, levels),
+        )
+        kinds = [(query, domain, own) for query, domain, own in asked if own]
+        shares = self.share.split(_weights([sum(portions[c] for c in own) for _, _, own in kinds]))
         return [
-            Measure(share, query(self.domain, own), "gaussian", _weights([portions[c] for c in own]))
-            for share, (query, own) in zip(shares, kinds, strict=True)
+            Measure(share, query(domain, own), "gaussian", _weights([portions[c] for c in own]))
+            for share, (query, domain, own) in zip(shares, kinds, strict=True)
         ]
 
 

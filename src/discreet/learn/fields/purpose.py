@@ -150,6 +150,14 @@ class Purpose:
         every = dict.fromkeys([*(s for s in self.sets if len(s) > 2), *by_size])
         return [c for c in every if self.domain.size(c) <= most_cells][:most]
 
+    def in_groups(self, grouped: Domain) -> Purpose:
+        """The same over columns with levels taken together."""
+        name = dict(zip(self.domain.names, grouped.names, strict=True))
+        said = self.workload
+        if said is not None and not isinstance(said, str):
+            said = [{**entry, "columns": [name[n] for n in entry["columns"]]} for entry in said]
+        return Purpose(grouped, said, None if self.target is None else name[self.target])
+
     @property
     def note(self) -> str:
         """For the plan: what the budget is divided for; "" where nothing was said."""

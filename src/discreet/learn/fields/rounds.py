@@ -40,7 +40,7 @@ def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> Mi
     return mirror_fit(domain, tables, total, known=known, rough=rough)
 
 
-def candidate_pairs(domain: Domain, most_cells: int) -> list[Clique]:
+def candidate_pairs(domain: Domain, most_cells: float) -> list[Clique]:
     """Pairs with few enough cells, by public things alone. Beyond a thousand columns not all of them: those that stand
     near each other, as what belongs together often does."""
     names, sizes = domain.names, domain.shape
@@ -93,11 +93,14 @@ class Rounds:
     def __init__(
         self, whole: Whole, share: Budget, shares: Sequence[Budget], most_cells: int, purpose: Purpose
     ) -> None:
-        self.whole, self.shares, self.most_cells, self.purpose = whole, shares, most_cells, purpose
-        self.domain, self.unit = whole.domain, whole.unit
-        self.columns: list[Clique] = [(name,) for name in self.domain.names]
+        self.share, self.shares, self.most_cells = share, shares, most_cells
+        self._look_at(whole, purpose)
         self.pairs = candidate_pairs(self.domain, most_cells)
         _require_room(self.domain, self.pairs)
+
+    def _look_at(self, whole: Whole, purpose: Purpose) -> None:
+        self.whole, self.domain, self.unit, self.purpose = whole, whole.domain, whole.unit, purpose
+        self.columns: list[Clique] = [(name,) for name in self.domain.names]
 
     @property
     def also(self) -> str:

@@ -20,8 +20,8 @@ from ...domain import Domain
 from ...graph import DEFAULT_MEMORY_LIMIT, triangulate
 from ...inference.exact import get_engine
 from ...measurement import Measurements
+from ...models.base import Model
 from ...models.bayesian import BayesianNetwork
-from ...models.markov import MarkovRandomField
 from ...privacy.budget import Budget
 from ..fields.adaptive import AdaptiveField
 from ..fields.purpose import Workload
@@ -59,7 +59,7 @@ class FoundNetwork(Learner[BayesianNetwork]):
 
     @property
     def _field(self) -> AdaptiveField:
-        return AdaptiveField(self.most_cells, self.triples, self.workload, self.target)
+        return AdaptiveField(self.most_cells, self.triples, self.workload, self.target, groups=False)
 
     def prepare(self, whole: Whole) -> Procedure:
         return replace(self._field.prepare(whole), method=METHOD)
@@ -80,7 +80,7 @@ class FoundNetwork(Learner[BayesianNetwork]):
         return [as_network(field) for field in self._field.estimates(many, domain)]
 
 
-def as_network(field: MarkovRandomField) -> BayesianNetwork:
+def as_network(field: Model) -> BayesianNetwork:
     """The same distribution as a network on the field's junction tree."""
     domain = field.domain
     tree = triangulate(domain, field.cliques)
