@@ -9,7 +9,7 @@ from discreet import ZCDP, ApproxDP, Attribute, Curator, Domain, Ledger, Privacy
 from discreet.attribute import Groups
 from discreet.audit import audit_replay, failures
 from discreet.domain import in_groups
-from discreet.errors import InputError, SchemaError
+from discreet.errors import CostError, InputError, SchemaError
 from discreet.learn.fields import distance_rounds, grouping
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.distance_rounds import DistanceRounds
@@ -179,6 +179,15 @@ def test_tables_are_added_up_and_levels_share_their_group():
     np.testing.assert_allclose(shares[10:], 0.1)
     drowned = shares_within(grouped, measured(MANY, {"age": [3, 1, *[0] * 8, *[7] * 50]}, scale=50))["age"]
     np.testing.assert_allclose(drowned[:10], 0.1)  # what noise may have made is not believed
+
+
+def test_groups_of_a_hostile_file_do_not_fill_the_memory():
+    own = Attribute.categorical("a", 40_000)
+    column = Attribute.categorical("g", 40_000, groups=Groups(own, tuple(range(40_000))))
+    field = MarkovRandomField(Domain((column,)), {("g",): np.zeros(40_000)})
+    model = GroupedField(Domain((own,)), field, {"a": np.ones(40_000)})
+    with pytest.raises(CostError, match="too many"):
+        model.marginal("a")
 
 
 # -- a fit -------------------------------------------------------------------------------------------------------------
