@@ -25,6 +25,7 @@ __all__ = ["Attribute", "Clique", "Domain", "Level", "level_text"]
 Clique = tuple[str, ...]
 FOR_ALL_COLUMNS = ("missing_values", "strip", "ignore_case")
 """Keys of a schema that hold for every column which does not say otherwise."""
+_MOST_PARTS = 4096
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Domain:
     impossible: tuple[Rule, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
     _index: dict[str, int] = field(init=False, repr=False, compare=False, hash=False)
+    _parts: dict[Clique, Domain] = field(init=False, repr=False, compare=False, hash=False, default_factory=dict)
+    """Projections that were asked for before."""
 
     def __post_init__(self) -> None:
         attributes = tuple(self.attributes)
@@ -119,11 +122,16 @@ class Domain:
 
     def project(self, names: Iterable[str] | str) -> Domain:
         """The domain of these columns, in the order given."""
-        chosen = tuple(self.attributes[self.index(n)] for n in ([names] if isinstance(names, str) else names))
-        if not self.impossible and not self.dependencies:
-            return Domain(chosen)
-        names = {a.name for a in chosen}
-        return Domain(chosen, self._rules_within(names), tuple(d for d in self.dependencies if names >= {*d.columns}))
+        wanted = (names,) if isinstance(names, str) else tuple(names)
+        chosen = tuple(self.attributes[self.index(n)] for n in wanted)
+        if (known := self._parts.get(wanted)) is not None:
+            return known
+        among = set(wanted)
+        rules = tuple(d for d in self.dependencies if among >= {*d.columns})
+        found = Domain(chosen, self._rules_within(among), rules)
+        if len(self._parts) < _MOST_PARTS:
+            self._parts[wanted] = found
+        return found
 
     def merge(self, other: Domain) -> Domain:
         """This domain followed by the columns of ``other`` that are new; shared columns must agree."""

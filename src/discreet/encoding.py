@@ -25,7 +25,8 @@ from .spelling import WHOLE
 
 Codes = NDArray[np.integer[Any]]
 _LARGEST_LOOKUP = 1 << 16
-_PLAIN = frozenset({str, int, float, bool, type(None)})
+_TEXTS = frozenset({str, type(None)})
+_PLAIN = frozenset({int, float, bool}) | _TEXTS
 
 
 def code_type(levels: int) -> np.dtype[Any]:
@@ -326,6 +327,17 @@ def _encode_whole(values: NDArray[np.integer[Any]], attribute: Attribute) -> NDA
     return lookup[np.where(inside, offset, np.uint64(last - first + 1)).astype(np.intp)]
 
 
+class _Texts(dict[Any, int]):
+    """Codes of texts, and of None."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        self._attribute = attribute
+
+    def __missing__(self, text: str | None) -> int:
+        code = self[text] = code_of(text, self._attribute)
+        return code
+
+
 class _Memo(dict[tuple[type, Any], int]):
     """Codes by type and value (1, 1.0 and True are one dictionary key, but not always one level)."""
 
@@ -351,8 +363,11 @@ def _codes_of(values: list[Any], attribute: Attribute) -> NDArray[np.int64]:
 def _encode_list(items: list[Any], attribute: Attribute) -> NDArray[np.int64]:
     if attribute.is_numeric:
         return _codes_of(items, attribute)
-    if not _PLAIN.issuperset(map(type, items)):  # others may compare and hash as they like, or not at all
+    kinds = set(map(type, items))
+    if not kinds <= _PLAIN:  # others may compare and hash as they like, or not at all
         return _codes_of(items, attribute)
+    if kinds <= _TEXTS:
+        return np.fromiter(map(_Texts(attribute).__getitem__, items), np.int64, len(items))
     memo = _Memo(attribute)
     return np.fromiter(map(memo.__getitem__, zip(map(type, items), items, strict=True)), np.int64, len(items))
 

@@ -181,11 +181,11 @@ class Factor:
     def transpose(self, names: Iterable[str]) -> Factor:
         """The same table with its axes in another order."""
         order = tuple(names)
+        if order == self.names:
+            return self
         if sorted(order) != sorted(self.names):
             raise InputError(f"transpose needs every column of {self.names} once, got {order}")
-        return (
-            self if order == self.names else Factor(self.domain.project(order), spread(self.values, self.names, order))
-        )
+        return Factor(self.domain.project(order), spread(self.values, self.names, order))
 
     def condition(self, evidence: Mapping[str, int]) -> Factor:
         """The slice at these codes, unnormalised, without their columns; columns of no concern are ignored."""
@@ -267,7 +267,9 @@ class CliqueVector(Mapping[Clique, Factor]):
             clique = domain.clique(factor.names)
             moved = factor.transpose(clique)
             tables[clique] = tables[clique] + moved if clique in tables else moved
-        return cls(domain, tables)
+        made = cls.__new__(cls)
+        made.domain, made._factors = domain, tables
+        return made
 
     def __getitem__(self, clique: Clique) -> Factor:
         return self._factors[clique]

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, SupportsIndex, get_args, overload
@@ -128,7 +129,7 @@ class Measurement:
     def values(self) -> NDArray[np.float64]:
         return np.asarray(self.counts * float(self.grid), dtype=np.float64)
 
-    @property
+    @cached_property
     def told_of(self) -> Clique | None:
         """The columns of a contingency table, or of the interaction that was measured by itself
         (:mod:`discreet.privacy.queries.interactions`); None of other sums."""
@@ -239,7 +240,7 @@ class Measurements(tuple[Measurement, ...]):
     def cliques(self) -> tuple[Clique, ...]:
         return tuple(m.clique for m in self if m.clique is not None)
 
-    @property
+    @cached_property
     def told_of(self) -> tuple[Clique, ...]:
         """The columns of each contingency table and of each interaction."""
         return tuple(c for m in self if (c := m.told_of) is not None)

@@ -222,6 +222,15 @@ def test_tables_are_added_up_and_levels_share_their_group():
     np.testing.assert_allclose(drowned[:10], 0.1)  # what noise may have made is not believed
 
 
+def test_groups_of_a_hostile_file_do_not_fill_the_memory():
+    own = Attribute.categorical("a", 40_000)
+    column = Attribute.categorical("g", 40_000, groups=Groups(own, tuple(range(40_000))))
+    field = MarkovRandomField(Domain((column,)), {("g",): np.zeros(40_000)})
+    model = GroupedField(Domain((own,)), field, {"a": np.ones(40_000)})
+    with pytest.raises(CostError, match="too many"):
+        model.marginal("a")
+
+
 # -- a fit -------------------------------------------------------------------------------------------------------------
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from discreet import networks
-from discreet.learn.consistency import estimated_total
-from discreet.learn.fields import refits
+from discreet.learn.consistency import estimated_total, pooled
+from discreet.learn.fields import mirror, refits
 from discreet.learn.fields.adaptive import AdaptiveField
+from discreet.learn.fields.batched import History, minima
+from discreet.learn.fields.evidence import records_and_known
 from discreet.learn.learner import Learner
 from discreet.learn.networks.found import FoundNetwork
 from discreet.privacy.budget import ApproxDP, PureDP
@@ -48,6 +52,69 @@ def test_many_at_once_are_the_fits_one_by_one(learner: Learner, budget) -> None:
     # A fit by itself is right to some 5 to 13 % of how far noise moves it, one of many to some 3 %. Over 100 other
     # seeds the ratio was .02 to .25.
     assert np.linalg.norm(error) < 0.4 * np.linalg.norm(moved)
+
+
+@pytest.mark.parametrize("budget", [ApproxDP(1, "1e-6"), PureDP("0.3")], ids=str)
+def test_many_at_once_are_nearer_to_the_exact_fits_than_fits_by_themselves(
+    budget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domain, _, measured = _measured(AdaptiveField(), "sachs", 5000, budget)
+    model = AdaptiveField().estimate(measured, domain)
+    sets = _draws(domain, measured, model, 6)
+    at_once = AdaptiveField().estimates(sets, domain)
+    monkeypatch.setattr(mirror, "TOLERANCE", 1e-12)
+    monkeypatch.setattr(mirror, "MOST_ITERATIONS", 3000)
+    exact = [AdaptiveField().estimate(one, domain) for one in sets]
+    error = [_tables(a) - _tables(b) for a, b in zip(at_once[1:], exact[1:], strict=True)]
+    moved = [_tables(b) - _tables(exact[0]) for b in exact[1:]]
+    assert np.linalg.norm(_flat(error)) < 0.1 * np.linalg.norm(_flat(moved))
+
+
+def test_a_fit_of_little_noise_is_right_to_a_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    domain, _, measured = _measured(AdaptiveField(), "asia", 5000, ApproxDP(20, "1e-6"))
+    tables = {c: t for c, t in pooled(measured).items() if c}
+    total, known = records_and_known(measured, tables)
+    flow = mirror.flow_to(domain, tables, total, known=known)
+    assert flow.tolerance < mirror.TOLERANCE
+
+    def last(one: mirror.Flow):
+        return one.field(one.path()[-1])[1]
+
+    found = last(flow)
+    with monkeypatch.context() as loosely:
+        loosely.setattr(mirror, "PRECISION", 100.0)
+        loose = last(flow)
+    monkeypatch.setattr(mirror, "MOST_CLOSELY", 0)  # L-BFGS by itself
+    monkeypatch.setattr(mirror, "MOST_ITERATIONS_CLOSELY", 3000)
+    exact = last(replace(flow, tolerance=flow.tolerance * 1e-6))
+    noise = math.sqrt(flow.tolerance)
+    assert np.abs(found - exact).max() < 0.3 * noise < np.abs(loose - exact).max()
+
+
+def _flat(tables):
+    return np.concatenate([np.ravel(each) for each in tables])
+
+
+def test_minima_of_many_functions_are_those_of_each() -> None:
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 20, 20))
+    hessians = np.eye(20) + root @ root.transpose(0, 2, 1)  # up to 60: a whole step is far too long
+    wanted = rng.normal(size=(20, 5))
+    asked = []
+
+    def loss(at):
+        asked.append(at)
+        away = at - wanted
+        pulled = np.einsum("kij,jk->ik", hessians, away)
+        quartic = (away**4).sum(axis=0)
+        return 0.5 * (away * pulled).sum(axis=0) + quartic, pulled + 4 * away**3
+
+    history = History()
+    found = minima(loss, np.zeros((20, 5)), 1e-6, history, np.copy, 500)
+    assert np.abs(found - wanted).max() < 1e-5
+    first, asked[:] = len(asked), []
+    assert np.abs(minima(loss, found + 0.01, 1e-6, history, np.copy, 500) - wanted).max() < 1e-5
+    assert len(asked) < first  # what was learned serves the next
 
 
 def test_what_is_too_large_is_fitted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,7 @@ def _read(file: Path, release: Release, level: float) -> NoiseIntervals | None:
     model = release.model
     try:
         header, arrays = read_archive(file)
-        about = {**model.to_archive()[0], "card": None}
+        about = {**model.to_archive()[0], "card": None, "domain": model.domain}
         parts = {part: _models(model, about, arrays, part) for part in ("draw", "centre", "exact")}
         os.utime(file)
         exact = parts["exact"][0] if parts["exact"] else model

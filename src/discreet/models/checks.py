@@ -56,8 +56,9 @@ def edges_of(domain: Domain, cliques: Iterable[Clique]) -> tuple[tuple[str, str]
 
 
 def archive_domain(header: Mapping[str, Any]) -> Domain:
-    """The domain in the header of a file."""
-    return Domain.from_dict(header["domain"])
+    """The domain in the header of a file; as it is where somebody has read it already."""
+    said = header["domain"]
+    return said if isinstance(said, Domain) else Domain.from_dict(said)
 
 
 def archive_names(entry: object) -> list[Clique]:

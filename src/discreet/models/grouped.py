@@ -77,6 +77,9 @@ class GroupedField(Model):
     def compact(self) -> CliqueVector:
         """With groups beside their levels: the potentials of the field, and a leaf for each column in groups."""
         whole = Domain((*self.domain.attributes, *(a for a in self.field.domain.attributes if a.groups is not None)))
+        cells = sum(g.of.size * g.number for g in self._groups.values())
+        if 8 * cells > DEFAULT_MEMORY_LIMIT:  # a file may come from anywhere
+            raise CostError(f"the levels and groups of this model have tables of {counted(cells, 'cell')}, too many")
         leaves = []
         for grouped in whole.attributes[len(self.domain) :]:
             groups = self._groups_of(grouped.groups)

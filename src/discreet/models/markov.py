@@ -53,11 +53,12 @@ class MarkovRandomField(Model):
             raise InputError(f"the potential on {clique} must be an array of numbers, got {shortened(table)}") from None
         if values.shape != own.shape:
             raise InputError(f"the potential on {clique} must have shape {own.shape}, got {values.shape}")
-        if not np.all(values < np.inf):
+        highest = values.max()
+        if not highest < np.inf:
             raise InputError(
                 f"the potential on {clique} holds NaN or +inf; cells are finite, or -inf for impossible ones"
             )
-        if np.all(np.isneginf(values)):
+        if highest == -np.inf:
             raise InputError(f"the potential on {clique} makes every combination impossible")
         return Factor(own, values)
 

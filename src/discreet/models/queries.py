@@ -230,10 +230,10 @@ def _exact_event(
 def mutual_information(model: Distribution) -> dict[tuple[str, str], float]:
     """Of the two ends of every edge, in nats."""
     fits = model.forecast.bytes <= DEFAULT_MEMORY_LIMIT
-    beliefs = model._calibrated if fits else infer(model.domain, model.potentials, random_state=0)
+    beliefs: Any = model._calibrated if fits else infer(model.domain, model.potentials, random_state=0)
     out = {}
     for a, b in model.edges:
-        p = beliefs.marginal((a, b)).exp()
+        p = beliefs.probabilities((a, b)) if fits else beliefs.marginal((a, b)).exp()
         independent = np.outer(p.sum(axis=1), p.sum(axis=0))
         ratio = np.divide(p, independent, out=np.ones_like(p), where=p > 0)
         out[a, b] = max(float((p * np.log(ratio)).sum()), 0.0)

@@ -41,6 +41,7 @@ from ..models.base import Model
 from ..models.marginals import marginals
 from ..models.records import RandomState
 from ..progress import track
+from . import student
 from .together import Together
 
 Array = NDArray[np.float64]
@@ -198,12 +199,10 @@ class NoiseIntervals:
 
     def of(self, question: Callable[[Model], Any]) -> Interval:
         """An interval for any numbers that can be computed from a model, probabilities or not."""
-        from scipy.special import stdtrit  # 0.2 s to import: plans and releases without ± start without it
-
         estimate = np.asarray(question(self.model), dtype=np.float64)
         moves = np.stack([np.asarray(question(m), dtype=np.float64) for m in self.draws]) - self._target(question)
         # Student's quantile and not the normal one: the root mean square is itself known from so many draws only.
-        half = float(stdtrit(len(self.draws), (1 + self.level) / 2)) * np.sqrt(np.mean(moves**2, axis=0))
+        half = student.half_width(len(self.draws), self.level) * np.sqrt(np.mean(moves**2, axis=0))
         return Interval(estimate, estimate - half, estimate + half, self.level)
 
     def marginal(self, names: Iterable[str] | str, given: Mapping[str, object] | None = None) -> Interval:
@@ -355,7 +354,7 @@ def intervals_at_once(
     tables = [m.of_table(records * own[m.told_of]) if m.told_of else np.array(records) for m in measurements]
     fresh = [_with_counts(measurements, tables, rng) for _ in range(draws)]
     again, *found = refits([measurements, *fresh])
-    check_belongs(lambda _: again, measurements, model)
+    check_belongs(lambda _: again, measurements, model, SAME)  # earlier versions stopped up to 0.003 away
     return NoiseIntervals(model, model, tuple(found), level, model, records, deviation)
 
 
@@ -373,7 +372,7 @@ def _records_and_deviation(measurements: Measurements) -> tuple[float, float]:
     return estimated_total(measurements), float(np.median(deviations))
 
 
-def check_belongs(refit: Refit, measurements: Measurements, model: Model) -> None:
+def check_belongs(refit: Refit, measurements: Measurements, model: Model, near: float = _BELONGS) -> None:
     """Refuse a model that ``refit`` does not make of these measurements: intervals around it would mean nothing."""
     again = refit(measurements)
     if type(again) is not type(model) or again.domain != model.domain or again.cliques != model.cliques:
@@ -381,9 +380,9 @@ def check_belongs(refit: Refit, measurements: Measurements, model: Model) -> Non
             "the model has other columns or another graph than what refit makes of these measurements; give the model "
             "that the same learner estimated from them, for example model = learner.estimate(measurements)"
         )
-    if distance(model, again) <= _BELONGS:
+    if distance(model, again) <= near:
         return
-    if distance(again, refit(measurements)) <= _BELONGS:  # an estimator that draws at random may differ from run to run
+    if distance(again, refit(measurements)) <= near:  # an estimator that draws at random may differ from run to run
         raise InputError(
             "the model is not what refit makes of these measurements: it was learned from others, or with other "
             "options. Give model = refit(measurements)"

@@ -343,14 +343,18 @@ def _plain_fields(piece: Piece, form: Form, columns: Sequence[int]) -> list[Text
     text = piece.plain if piece.plain.endswith(form.line_end) else piece.plain + form.line_end
     a = np.frombuffer(text, dtype=np.uint8)
     marks = np.flatnonzero((a == form.delimiter[0]) | (a == ord("\n")))
-    if _QUOTE in text:
-        quotes = np.flatnonzero(a == ord('"'))
-        marks = marks[np.searchsorted(quotes, marks) & 1 == 0]
-    starts = np.concatenate([[0], marks[:-1] + 1]).reshape(piece.rows, form.columns)
-    ends = marks.reshape(piece.rows, form.columns)
-    ends[:, -1] -= len(form.line_end) - 1
-    spans = Spans(text, quoted=_QUOTE in text)
-    return [spans.texts(starts[:, i].copy(), ends[:, i].copy()) for i in columns]
+    if quoted := _QUOTE in text:
+        before = np.cumsum((a == ord('"')).view(np.uint8), dtype=np.uint8)  # odd or even is all that counts
+        marks = marks[before[marks] & 1 == 0]
+    grid = marks.reshape(piece.rows, form.columns)
+    lines = np.concatenate([[0], grid[:-1, -1] + 1])
+    spans = Spans(text, quoted=quoted)
+    found = []
+    for i in columns:
+        starts = grid[:, i - 1] + 1 if i else lines
+        ends = grid[:, i] - (len(form.line_end) - 1 if i == form.columns - 1 else 0)
+        found.append(spans.texts(starts, ends))
+    return found
 
 
 def _odd_fields(records: Iterable[bytes], form: Form, columns: Sequence[int]) -> list[Texts]:
