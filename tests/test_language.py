@@ -213,6 +213,20 @@ def test_errors_point_at_the_character(text, mark, message):
     assert isinstance(caught.value, InputError)
 
 
+@pytest.mark.parametrize("number", ["1e9999999999", "-1e9999999999", "1e999999", "-1e400"])
+@pytest.mark.parametrize("question", ["QUANTILE(age, {})", "P(age > {})", "P(hours <= {})", "E(age | age >= {})"])
+def test_numbers_beyond_all_that_is_computed_with(question, number):
+    with pytest.raises(LanguageError):
+        ask(question.format(number))
+
+
+def test_numbers_next_to_nothing():
+    for number in ("1e-9999999999", "1e-400"):
+        ask(f"P(age > {number})")
+        ask(f"QUANTILE(age, {number})")
+        ask(f"P(hours <= {number})")
+
+
 def test_long_questions_are_shown_around_the_place():
     text = "P(" + ", ".join(f"column{i}" for i in range(500)) + " | oops)"
     domain = Domain.of({f"column{i}": 2 for i in range(500)})

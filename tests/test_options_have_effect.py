@@ -57,7 +57,7 @@ OTHER: dict[Any, Any] = {
     "min_weight": 0.9,
     "variant": "published",
     "steps": 3,
-    "vertices": "group",
+    "vertices": "coordinate",
     "release": "perturbed_leader",
     "halves": True,
     "test": "correlation",

@@ -154,7 +154,7 @@ def decimal_of(text: str) -> Decimal | None:
         number = Decimal(text)
     except InvalidOperation:
         return None
-    return number if number.is_finite() and abs(number) < _LARGEST else None
+    return number if number.is_finite() and number.copy_abs() < _LARGEST else None  # abs() overflows
 
 
 def _day_of(attribute: Attribute, text: str) -> Decimal | None:

@@ -183,9 +183,8 @@ def test_plan_and_refusals():
     plan = SpinRegressions().plan(domain, PrivacyUnit(), ZCDP(0.1), 1e4)
     assert sum(t.share for t in plan.tables) == pytest.approx(1) and "steps" in str(plan)
     regressions = "a vertex for each of 5 regressions"
-    around = ("means of all columns", "energy of the field found")
-    names = ["number of records", around[0], f"some steps, {regressions}", around[1]]
-    assert [step.name for step in plan.steps] == names
+    assert [step.name for step in plan.steps] == ["number of records", "means, regressions and their energy"]
+    assert regressions in str(plan)
     known = SpinRegressions().plan(domain, PrivacyUnit(), ZCDP(0.1), public_size=10_000)
     assert sum(t.share for t in known.tables) == pytest.approx(1) and known.steps[1].name[0].isdigit() and known.given
     alone = SpinRegressions(steps=5, fitted=False).plan(domain, PrivacyUnit(), ZCDP(0.1))
@@ -266,7 +265,7 @@ def test_audit(unit, budget, variant):
 def test_audit_catches_an_understated_sensitivity(monkeypatch):
     honest = SteepestVertex.linfs
     monkeypatch.setattr(SteepestVertex, "linfs", lambda self, unit: tuple(x // 2 for x in honest(self, unit)))
-    learner = SpinRegressions(width=1.0)
+    learner = SpinRegressions(width=1.0, steps=7)
     assert failures(audit_replay(learner.fit, THREE, UNITS["add-remove"], BUDGETS["zcdp"], count=10))
 
 

@@ -532,9 +532,10 @@ def ready() -> None:
     Path("x.csv").write_bytes(CSV)
     rows_table("x.csv")
     Path("g.csv").write_bytes(b"smoke,age,job\nyes,,nurse\n")
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(public_rows(Path("g.csv")), "x.parquet")
+    pq.write_table(pa.table(public_rows(Path("g.csv"))), "x.parquet")
     rows_table("x.parquet")
     model().complete(public_rows(Path("g.csv")), 1)
     for words in (["verify", "model.zip", "--no-refit"], ["show", "model.zip"]):

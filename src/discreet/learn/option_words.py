@@ -39,7 +39,7 @@ OPTIONS = {
     "variant": "of regressions: tight noise, or published",
     "fitted": "of regressions: whether their field is fitted to means and an energy; default: if the variant is tight",
     "steps": "of regressions; default: by the number of records",
-    "vertices": "of regressions: coordinate, one level at a time, or group, one column at a time",
+    "vertices": "of regressions: coordinate, a level at a time; group, a column at a time; auto: group where few",
     "release": "of maximal_monomials, how parities are released: gaussian, multiplicative_weights, perturbed_leader",
     "halves": "of maximal_monomials: regressions and parities from two halves of the records, as published",
     "test": "of stable_edges: correlation, conditional on a third column, or auto, which is both",

@@ -32,7 +32,8 @@ def state_of(measurements: Measurements) -> State:
 @dataclass(frozen=True)
 class Descent:
     """Frank–Wolfe on some problems from a start, with ``steps`` noisy steps, or as many as ``choose`` makes of the
-    number of records and the share. ``what``: what each step selects, in words."""
+    number of records and the share. ``what``: what each step selects, in words; ``told``: the least correlation that
+    the selections tell from none."""
 
     problem: Problems
     start: State
@@ -40,6 +41,7 @@ class Descent:
     steps: int | None
     choose: Callable[[float, Budget], int]
     what: str
+    told: Callable[[float, Budget], float] = lambda records, share: 0.0
 
     def procedure(self, method: str, whole: Whole) -> Procedure:
         """The descent and nothing else, with a noisy count first where one is needed. A guess of the number of records
@@ -69,8 +71,12 @@ class Descent:
             steps = self.choose(whole.public_size, share)
 
         def asks(released: Measurements) -> Asking[Found]:
-            number = self.choose(records_in(released), share) if steps is None else steps
-            return {"state": (yield from descend(self.problem, self.start, number, share, self.variant))}
+            return {"state": (yield from self.run(1.0 if self.steps else records_in(released), share))}
 
         name = f"{'some steps' if steps is None else counted(steps, 'step')}, {self.what}"
         return whole.later(name, share, asks, selecting(share, selection_of(self.variant)))
+
+    def run(self, records: float, share: Budget) -> Asking[State]:
+        """The selections: so many as were given, or as are right for so many records."""
+        number = self.choose(records, share) if self.steps is None else self.steps
+        return (yield from descend(self.problem, self.start, number, share, self.variant))

@@ -134,6 +134,20 @@ def steps_for(
     return int(min(max(math.floor(steps), least), MOST_STEPS)) - 1
 
 
+def told(
+    size: float, vertices: int, joint: tuple[Fraction, Fraction] | tuple[int, int], steps: int, budget: Budget
+) -> float:
+    """The least correlation that so many steps tell from none: its gradient, half of it for each record, is at least
+    the noise among all vertices, ln|S| times the scale b, for Δ = ½ as at w = 0."""
+    linear, squared = joint
+    if isinstance(budget, PureDP):
+        scale = float(steps * linear / budget.epsilon)
+    else:
+        rho = budget.to_zcdp().rho if isinstance(budget, ApproxDP) else _rho(budget)
+        scale = 0.5 * math.sqrt(steps * float(squared) / (2 * float(rho)))
+    return 2 * scale * math.log(max(vertices, 2)) / max(size, 1.0)
+
+
 def _rho(budget: Budget) -> Fraction:
     assert isinstance(budget, ZCDP)
     return budget.rho

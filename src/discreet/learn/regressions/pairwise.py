@@ -25,7 +25,7 @@ from ...measurement import Measurements
 from ...models.pairwise import Pair, PairwiseModel
 from ...privacy.budget import Budget
 from ...privacy.queries.gradients import LevelGradients
-from ...privacy.queries.group_vertices import GroupedLevelGradients, check_vertices
+from ...privacy.queries.group_vertices import MOST_LEVELS, GroupedLevelGradients, check_vertices
 from ...privacy.query import Marginals
 from ...privacy.unit import PrivacyUnit
 from ..cards import card_of
@@ -33,12 +33,17 @@ from ..learner import Learner
 from ..procedure import Procedure, Whole
 from ..spins.coefficients import check_bounds
 from .descent import Descent, state_of
-from .fitted import fitted, fitted_procedure
-from .frank_wolfe import State, Variant, choose_steps, init
+from .division import width_for
+from .fitted import descended, fitted, fitted_procedure
+from .frank_wolfe import State, Variant, choose_steps, init, told
 from .spins import DEFAULT_WIDTH
 
 Array = NDArray[np.float64]
-Vertices = Literal["coordinate", "group"]
+Vertices = Literal["auto", "coordinate", "group"]
+WIDTHS = 0.5, 2.0
+"""The narrowest and the widest where the field is fitted, and the width follows from what the selections tell."""
+FEW_VERTICES = 1 << 17
+"""Group vertices up to which they are the default: a second of noise for each step."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +56,14 @@ class PairwiseRegressions(Learner[PairwiseModel]):
     Parameters
     ----------
     width:
-        λ, a public bound on max_{i,a} Σ_j max_b |W_ij(a, b)| + |θ_i(a)|; 2 by default.
+        λ, a public bound on max_{i,a} Σ_j max_b |W_ij(a, b)| + |θ_i(a)|. By default it follows from what the
+        selections can tell; 2 where the field is not fitted.
     variant, steps, fitted:
         As for :class:`SpinRegressions`.
     vertices:
         ``"coordinate"``, one level of one column at a time as in the paper, or ``"group"``, a column with a sign for
-        each of its levels, in a ball whose radius is smaller by the number of levels.
+        each of its levels, in a ball whose radius is smaller by the number of levels; ``"auto"``: the latter where the
+        field is fitted and they are few enough.
     max_edges, min_weight:
         Public bounds on the number of edges, and on max |W_ij| of one.
     """
@@ -64,7 +71,7 @@ class PairwiseRegressions(Learner[PairwiseModel]):
     width: float | None = None
     variant: Variant = "tight"
     steps: int | None = None
-    vertices: Vertices = "coordinate"
+    vertices: Vertices = "auto"
     max_edges: int | None = None
     min_weight: float = 0.0
     fitted: bool | None = None
@@ -80,24 +87,24 @@ class PairwiseRegressions(Learner[PairwiseModel]):
         """Frank–Wolfe steps, after a noisy count where their number is not known; columns before and an energy after
         them where the field is fitted."""
         domain = whole.domain
-        descent = self._descent(domain, whole.unit)
+        method = f"frank_wolfe, {self.variant}"
         if not self._fits:
-            return descent.procedure(f"frank_wolfe, {self.variant}", whole)
+            return self._descent(domain, whole.unit, self.width or DEFAULT_WIDTH).procedure(method, whole)
+
+        def descent_for(least: float) -> Descent:
+            return self._descent(domain, whole.unit, self.width or width_for(least, *WIDTHS))
+
         columns = Marginals(domain, [(name,) for name in domain.names])
         return fitted_procedure(
-            descent,
-            f"frank_wolfe, {self.variant}",
-            whole,
-            columns,
-            lambda m: as_interactions(self._found(m, domain)[0]),
+            method, whole, columns, descent_for, lambda state: as_interactions(self._found(state, domain)[0])
         )
 
-    def _descent(self, domain: Domain, unit: PrivacyUnit) -> Descent:
+    def _descent(self, domain: Domain, unit: PrivacyUnit, width: float) -> Descent:
         """Lines 1–6: the ball has radius 2λk, k the largest number of levels; with group vertices 2λ."""
         if max(domain.shape) < 2:
             raise InputError("every column has one level only: there is nothing to learn")
-        grouped = self.vertices == "group"
-        radius = 2 * self._width * (1 if grouped else max(domain.shape))
+        grouped = self._grouped(domain)
+        radius = 2 * width * (1 if grouped else max(domain.shape))
         regressions, features = LevelGradients.shape_for(domain)
         what = f"a vertex for each of {counted(regressions, 'regression')}"
         if grouped:
@@ -112,23 +119,39 @@ class PairwiseRegressions(Learner[PairwiseModel]):
         def choose(records: float, share: Budget) -> int:
             return choose_steps(self.variant, radius, records, zero, unit, share)
 
-        return Descent(problem, start, self.variant, self.steps, choose, what)
+        def least(records: float, share: Budget) -> float:
+            number = self.steps or choose(records, share)
+            vertices = max(zero.score(adaptive=True).groups) if grouped else 2 * zero.feature_count
+            return told(records, vertices, zero.joint(unit), number, share)
+
+        return Descent(problem, start, self.variant, self.steps, choose, what, least)
+
+    def _grouped(self, domain: Domain) -> bool:
+        return self.vertices == "group" or (self.vertices == "auto" and self._fits and few_vertices(domain))
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> PairwiseModel:
         """The model that the regressions found make, fitted where that was asked for; post-processing."""
         columns = domain or measurements.domain
-        W, Theta = self._found(measurements, columns)
-        method = f"frank_wolfe, {self.variant}, {self.vertices} vertices"
-        facts: dict[str, Any] = {"frank_wolfe_steps": state_of(measurements).steps, "width": self._width}
+        state = descended(measurements) if self._fits else state_of(measurements)
+        W, Theta = self._found(state, columns)
+        grouped = self._grouped(columns)
+        method = f"frank_wolfe, {self.variant}, {'group' if grouped else 'coordinate'} vertices"
+        facts: dict[str, Any] = {}
+        if state is not None:
+            width = state.radius / 2 / (1 if grouped else max(columns.shape))
+            facts = {"frank_wolfe_steps": state.steps, "width": round(width, 4)}
         if self._fits:
             fit = fitted(columns, measurements, as_interactions(W))
-            W, Theta = {pair: fit.scale * table for pair, table in W.items()}, dict(fit.singles)
-            facts |= {"scale": round(fit.scale, 4), "inference": fit.inference}
+            W = {pair: fit.scale * table for pair, table in W.items() if fit.scale > 0}
+            Theta = dict(fit.singles)
+            facts |= fit.facts(measurements)
         return PairwiseModel(W, Theta, columns, card_of(measurements, method, **facts))
 
-    def _found(self, measurements: Measurements, columns: Domain) -> tuple[dict[Pair, Array], dict[str, Array]]:
+    def _found(self, state: State | None, columns: Domain) -> tuple[dict[Pair, Array], dict[str, Array]]:
         """Weights, the largest as far as their number and size are bounded, and fields."""
-        W, Theta = weights_of(columns, state_of(measurements))
+        if state is None:
+            return {}, {}
+        W, Theta = weights_of(columns, state)
         size = {pair: float(np.abs(table).max()) for pair, table in W.items()}
         kept = sorted((pair for pair in W if size[pair] >= self.min_weight / 2), key=lambda pair: -size[pair])
         return {pair: W[pair] for pair in kept[: self.max_edges]}, Theta
@@ -137,9 +160,10 @@ class PairwiseRegressions(Learner[PairwiseModel]):
     def _fits(self) -> bool:
         return self.variant == "tight" if self.fitted is None else self.fitted
 
-    @property
-    def _width(self) -> float:
-        return self.width or DEFAULT_WIDTH
+
+def few_vertices(domain: Domain) -> bool:
+    """Whether group vertices take little time."""
+    return max(domain.shape) <= MOST_LEVELS and check_vertices(domain) <= FEW_VERTICES
 
 
 def as_interactions(W: Mapping[Pair, Array]) -> dict[Clique, Array]:

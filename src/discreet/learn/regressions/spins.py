@@ -35,13 +35,13 @@ from ..spins.coefficients import (
     spin_model,
 )
 from .descent import Descent, state_of
-from .fitted import fitted, fitted_procedure, lone_parities
-from .frank_wolfe import State, Variant, choose_steps, init
+from .division import width_for
+from .fitted import descended, fitted, fitted_procedure, lone_parities
+from .frank_wolfe import State, Variant, choose_steps, init, told
 
 DEFAULT_WIDTH = 2.0  # λ when none is given: wide enough for three couplings of ½ and a field
-FITTED_WIDTH = 4.0
-"""The same where the field is fitted, and a wide ball does no harm. Set on 12 columns of latent classes and of latent
-traits (20,000 records) and on 13 of Adult cut in two, ρ from .01 to 10."""
+WIDTHS = 0.5, 4.0
+"""The narrowest and the widest where the field is fitted, and the width follows from what the selections tell."""
 
 
 def features_of(domain: Domain, order: int) -> list[Clique]:
@@ -64,9 +64,13 @@ def spin_descent(
     def choose(records: float, share: Budget) -> int:
         return choose_steps(variant, radius, records, zero, unit, share)
 
+    def least(records: float, share: Budget) -> float:
+        number = steps or choose(records, share)
+        return told(records, 2 * zero.feature_count, zero.joint(unit), number, share)
+
     parities = "" if order <= 2 else f" on parities up to order {order - 1}"
     what = f"a vertex for each of {counted(len(domain), 'regression')}{parities}"
-    return Descent(problem, start, variant, steps, choose, what)
+    return Descent(problem, start, variant, steps, choose, what, least)
 
 
 def regression_coefficients(domain: Domain, monomials: list[Clique], state: State) -> Coefficients:
@@ -91,13 +95,15 @@ class SpinRegressions(Learner[SpinModel]):
     order:
         t, the largest number of columns that interact.
     width:
-        λ ≥ max_i ‖∂_i h‖₁, a public bound on what the regressions find; 4 by default, 2 where it is not fitted.
+        λ ≥ max_i ‖∂_i h‖₁, a public bound on what the regressions find. By default it follows from what the selections
+        can tell; 2 where the field is not fitted.
     variant, steps:
         ``"tight"`` or ``"published"`` (see :mod:`discreet.learn.regressions.frank_wolfe`), and how many steps; by
-        default from the public or noisy number of records.
+        default from the public or noisy number of records, and none where these are too few.
     fitted:
-        Whether a third of the budget buys means and an energy, to which the field of the regressions is fitted
-        (:mod:`.fitted`); by default for the tight variant. Without it, the regressions are all there is.
+        Whether a part of the budget buys means and an energy, to which the field of the regressions is fitted
+        (:mod:`.fitted`, and :mod:`.division` for which part; all of it for the means where the records carry no
+        regressions); by default for the tight variant. Without it, the regressions are all there is.
     max_edges, min_weight:
         Public bounds on the number of interactions of two and more columns, and on the least |h̄(I)| of one that is
         there.
@@ -123,28 +129,39 @@ class SpinRegressions(Learner[SpinModel]):
         """Frank–Wolfe steps, after a noisy count where their number is not known; means before and an energy after them
         where the field is fitted."""
         domain = whole.domain
-        descent = spin_descent(domain, whole.unit, self._order(domain), self._width, self.variant, self.steps)
+
+        def descent_for(least: float) -> Descent:
+            width = self.width or (width_for(least, *WIDTHS) if self._fits else DEFAULT_WIDTH)
+            return spin_descent(domain, whole.unit, self._order(domain), width, self.variant, self.steps)
+
         if not self._fits:
-            return descent.procedure(self._method, whole)
+            return descent_for(0.0).procedure(self._method, whole)
         means = lone_parities(domain)
-        return fitted_procedure(descent, self._method, whole, means, lambda m: interactions(self._found(m, domain)))
+        return fitted_procedure(
+            self._method, whole, means, descent_for, lambda state: interactions(self._found(state, domain))
+        )
 
     def estimate(self, measurements: Measurements, domain: Domain | None = None) -> SpinModel:
         """The field that the regressions found make, fitted where that was asked for; post-processing."""
         columns = domain or measurements.domain
-        found = self._found(measurements, columns)
-        facts: dict[str, Any] = {"frank_wolfe_steps": state_of(measurements).steps, "width": self._width}
+        state = descended(measurements) if self._fits else state_of(measurements)
+        found = self._found(state, columns)
+        facts: dict[str, Any] = {}
+        if state is not None:
+            facts = {"frank_wolfe_steps": state.steps, "width": round(state.radius / 2, 4)}
         if self._fits:
             fit = fitted(columns, measurements, interactions(found))
-            found = {I: fit.scale * value for I, value in found.items() if len(I) > 1}
+            found = {I: fit.scale * value for I, value in found.items() if len(I) > 1 and fit.scale > 0}
             found |= {(name,): float(theta[1]) for name, theta in fit.singles.items()}
-            facts |= {"scale": round(fit.scale, 4), "inference": fit.inference}
+            facts |= fit.facts(measurements)
         card = card_of(measurements, self._method, **facts)
         return spin_model(self.order, found, columns, card)
 
-    def _found(self, measurements: Measurements, columns: Domain) -> Coefficients:
+    def _found(self, state: State | None, columns: Domain) -> Coefficients:
+        if state is None:
+            return {}
         monomials = features_of(columns, self._order(columns))
-        found = regression_coefficients(columns, monomials, state_of(measurements))
+        found = regression_coefficients(columns, monomials, state)
         return largest(found, self.max_edges, self.min_weight)
 
     def _order(self, columns: Domain) -> int:
@@ -153,10 +170,6 @@ class SpinRegressions(Learner[SpinModel]):
     @property
     def _fits(self) -> bool:
         return self.variant == "tight" if self.fitted is None else self.fitted
-
-    @property
-    def _width(self) -> float:
-        return self.width or (FITTED_WIDTH if self._fits else DEFAULT_WIDTH)
 
     @property
     def _method(self) -> str:
