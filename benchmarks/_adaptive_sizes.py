@@ -71,7 +71,8 @@ def _ratio(n: int, p: int, budget: Budget, seed: int, run: int) -> float:
     def error(learner: Any) -> float:
         with Curator(table, budget=budget) as curator:
             model: Model = learner.fit(curator)
-        beliefs = get_engine(domain, model.cliques).calibrate(model.potentials)
+        potentials = model.compact
+        beliefs = get_engine(potentials.domain, potentials.cliques).calibrate(potentials)
         out = []
         for a, b in some:
             names = (domain.names[a], domain.names[b])

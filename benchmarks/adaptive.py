@@ -216,7 +216,8 @@ def measure(task: Task, budget: Budget, method: str) -> Row:
     with Curator(table, budget=budget) as curator:  # our default with its certificate, as people have it
         model: Model = resolve(domain).learn(curator).model if method == DEFAULT else METHODS[method].fit(curator)
     seconds = time.process_time() - begun
-    beliefs = get_engine(domain, model.cliques).calibrate(model.potentials)
+    potentials = model.compact
+    beliefs = get_engine(potentials.domain, potentials.cliques).calibrate(potentials)
     return errors(task, lambda c: beliefs.marginal(c).exp()) | {"seconds": seconds}
 
 

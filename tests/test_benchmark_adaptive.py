@@ -252,6 +252,18 @@ def test_the_yardstick(monkeypatch):
     assert independent["pairs"] == pytest.approx(np.mean(by_hand))
 
 
+def test_the_yardstick_of_columns_with_many_levels(monkeypatch):
+    """Levels that are taken together are told apart again."""
+    rng = np.random.default_rng(3)
+    a, wide = rng.integers(0, 3, 3000), rng.geometric(0.05, (3000, 3)).clip(max=80) - 1
+    wide[:, 1] = (wide[:, 0] + a) % 80
+    columns = Domain.of({"a": 3, "x": 80, "y": 80, "z": 80})
+    monkeypatch.setattr(adaptive.Task, "records", (columns, np.column_stack([a, wide])))
+    task = adaptive.Task("wide", 0, 0)
+    found = [adaptive.measure(task, APPROXIMATE, method) for method in (adaptive.DEFAULT, adaptive.INDEPENDENT)]
+    assert 0 < found[0]["triples"] < 1 and found[0]["pairs"] < 1.2 * found[1]["pairs"]
+
+
 def test_few_enough_sets_of_few_enough_cells(monkeypatch):
     monkeypatch.setattr(adaptive, "DRAWS", 1000)
     domain = Domain.of({f"x{i}": 2 + 40 * (i % 2) for i in range(40)})

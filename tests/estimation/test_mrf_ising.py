@@ -211,11 +211,12 @@ THREE = Domain.of({"a": 2, "b": 2, "c": 2})
 NINE = Domain.of({f"x{i}": 2 for i in range(9)})
 
 
+@pytest.mark.parametrize("count", [12, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
-def test_audit(unit, budget):
+def test_audit(unit, budget, count):
     learner = SpinField(width=2.0, max_edges=2)
-    assert not failures(audit_replay(learner.fit, THREE, UNITS[unit], BUDGETS[budget], count=40))
+    assert not failures(audit_replay(learner.fit, THREE, UNITS[unit], BUDGETS[budget], count=count))
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

@@ -115,11 +115,11 @@ def test_pairwise_plan():
     assert plan.tables[0].noise.scale == pytest.approx((3 / (2 * 0.05)) ** 0.5)  # √(p(p−1)/2) for all tables together
 
 
-@pytest.mark.crossed
+@pytest.mark.parametrize("count", [6, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("unit", UNITS)
-def test_pairwise_audit(unit, budget):
-    assert not failures(audit_replay(PairwiseField().fit, MIXED, UNITS[unit], BUDGETS[budget], count=12))
+def test_pairwise_audit(unit, budget, count):
+    assert not failures(audit_replay(PairwiseField().fit, MIXED, UNITS[unit], BUDGETS[budget], count=count))
 
 
 def test_pairwise_audit_catches_an_understated_sensitivity(monkeypatch):
