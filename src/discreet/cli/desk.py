@@ -147,7 +147,7 @@ class Desk:
             values = _section(column)
             for key in KINDS[column.kind]:
                 if key in values:
-                    section[key] = values[key]
+                    section[key] = _at_once(values[key])
                 else:
                     section.pop(key, None)
         if not sections:
@@ -174,6 +174,13 @@ def _document(path: Path, about: str) -> Any:
         return tomlkit.parse(read_text(path, DEFAULT_LIMITS))
     except TOMLKitError as error:
         raise FileFormatError(f"{path} is not valid TOML: {error}") from None
+
+
+def _at_once(value: Any) -> Any:
+    """A list as one value: given its elements one by one, the library numbers all of them anew for each."""
+    if not isinstance(value, list | tuple):
+        return value
+    return tomlkit.array("[" + ", ".join(tomlkit.item(one).as_string() for one in value) + "]")
 
 
 def _as_number(value: Any) -> Any:
