@@ -95,8 +95,8 @@ class Dates:
             begin, end = (day.astype("M8[M]").astype(np.int64) // 3 for day in (low, high))
             return (3 * np.arange(begin, end + 1)).astype("M8[M]").astype("M8[D]").astype(np.int64)
         unit = {"day": "D", "month": "M", "year": "Y"}[self.by]
-        periods = np.arange(low.astype(f"M8[{unit}]"), high.astype(f"M8[{unit}]") + 1)
-        return periods.astype("M8[D]").astype(np.int64)
+        begin, end = (day.astype(f"M8[{unit}]").astype(np.int64) for day in (low, high))
+        return np.arange(begin, end + 1).astype(f"M8[{unit}]").astype("M8[D]").astype(np.int64)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

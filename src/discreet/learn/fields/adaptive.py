@@ -99,7 +99,7 @@ class AdaptiveField(Learner[MarkovRandomField | GroupedField]):
         share = self.within(domain, whole.budget)
         rounds: Rounds
         if isinstance(share, PureDP):
-            rounds = SelectionRounds(whole, share, self.most_cells, purpose)
+            rounds = SelectionRounds(whole, share, self.most_cells, purpose, self.groups)
         else:
             rounds = DistanceRounds(whole, share, self.most_cells, purpose, self.triples, self.groups)
             if rounds.too_few and rounds.laplace is not None:  # publicly known: all is pure

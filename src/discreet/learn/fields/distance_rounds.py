@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -24,10 +23,10 @@ from ...privacy.requests import Asking, Measure
 from ..consistency import estimated_total, pooled
 from ..procedure import ALL_PURE, Asks, Found, Step, Whole
 from .allocation import portions
-from .grouping import GROUPS, as_grouped, groups_of, may_group, precisions, seen_in
+from .grouping import GROUPS, seen_in
 from .growth import Prices, batch, believed, mu_squared, spanning_tree
 from .purpose import Purpose
-from .rounds import COLUMNS_ALONE, MOST_CANDIDATES, Rounds, because, candidate_pairs
+from .rounds import COLUMNS_ALONE, MOST_CANDIDATES, Rounds, because
 from .tree import Tree
 
 SHARES = (6, 4, 10, 4, 54, 3, 19)
@@ -83,12 +82,7 @@ class DistanceRounds(Rounds):
     def __init__(
         self, whole: Whole, share: Budget, most_cells: int, purpose: Purpose, triples: bool, groups: bool = False
     ) -> None:
-        super().__init__(whole, share, (), most_cells, purpose)
-        self.groups = groups and may_group(whole.domain)
-        self.codes: Mapping[str, list[int]] = {}
-        self.apart: Mapping[str, float] = {}
-        if self.groups:
-            self.pairs = candidate_pairs(whole.domain, math.inf)  # they will have fewer cells
+        super().__init__(whole, (), most_cells, purpose, groups)
         self.narrows = len(self.pairs) > MOST_CANDIDATES
         self.laplace = self._laplace(share)
         self.count: GaussianDP | None = None
@@ -169,7 +163,7 @@ class DistanceRounds(Rounds):
                 return {}
             alone = released.found.get(COLUMNS_ALONE, estimated_total(released) < self.enough)
             if not alone:
-                rounds = self._in_groups(released)
+                rounds = self.grouped(released)
                 found = yield from asks(rounds, seen_in(rounds.domain, released))
                 return {COLUMNS_ALONE: False, GROUPS: rounds.codes, **found}
             yield self.prices(step).request(self.columns)
@@ -177,22 +171,12 @@ class DistanceRounds(Rounds):
 
         return either
 
-    def _in_groups(self, released: Measurements) -> DistanceRounds:
-        """These rounds over columns with levels taken together, where there are too many for the records. Which are is
-        found once, and holds for all steps."""
-        codes = released.found.get(GROUPS)
-        if codes is None:
-            all_of_it = Prices(self.domain, self.unit, self.share, self.purpose)
-            codes = groups_of(self.domain, released, all_of_it.precision) if self.groups else {}
-        if not codes:
-            return self
-        grouped = as_grouped(self.domain, codes)
-        rounds = copy(self)
-        rounds._look_at(replace(self.whole, domain=grouped), self.purpose.in_groups(grouped))
-        rounds.codes, rounds.apart = codes, precisions(grouped, released)
-        name = dict(zip(self.domain.names, grouped.names, strict=True))
-        pairs = [(name[a], name[b]) for a, b in self.pairs]
-        rounds.pairs = [pair for pair in pairs if grouped.size(pair) <= self.most_cells]
+    @property
+    def shared_noise(self) -> float:
+        return math.sqrt(2 * len(self.domain)) * Prices(self.domain, self.unit, self.share, self.purpose).deviation
+
+    def in_groups(self, codes: Mapping[str, Sequence[int]], released: Measurements) -> DistanceRounds:
+        rounds = super().in_groups(codes, released)
         rounds.closely = min(self.closely, len(rounds.pairs))
         return rounds
 

@@ -52,11 +52,10 @@ def may_group(domain: Domain) -> bool:
     return max(domain.shape, default=0) > MANY and not domain.impossible and not domain.dependencies
 
 
-def groups_of(domain: Domain, released: Measurements, precision: float) -> dict[str, list[int]]:
+def groups_of(domain: Domain, released: Measurements, noise: float) -> dict[str, list[int]]:
     """By column the group of each level, where levels are to be taken together, as released tables of single columns
-    say; ``precision``: 1/variance in the cells of a table that had the whole budget."""
-    records = estimated_total(released)
-    least = math.sqrt(SEEN * records * math.sqrt(2 * len(domain) / precision))
+    say; ``noise``: σ of the module's text."""
+    least = math.sqrt(SEEN * estimated_total(released) * noise)
     tables = pooled(released)
     found = {}
     for a in domain.attributes:

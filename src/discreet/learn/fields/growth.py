@@ -97,6 +97,13 @@ class Prices:
         """1/variance in each cell of one table that had all of the share; of Gaussian noise."""
         return mu_squared(self.share) / self._moved.l2_squared
 
+    @property
+    def deviation(self) -> float:
+        """Of the noise in each cell of one table that had all of the share."""
+        if isinstance(self.share, PureDP):
+            return math.sqrt(2) * self._moved.l1 / float(self.share.epsilon)
+        return 1 / math.sqrt(self.precision)
+
     def cost(self, parts: float, before: float = 0.0) -> float:
         """Expected error of a batch whose y_t add up to ``parts``; ``before``: precision that was bought before."""
         if isinstance(self.share, PureDP):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
+from dataclasses import replace
+from typing import Self
 
 from ...domain import Clique, Domain
 from ...errors import CostError
@@ -15,6 +19,7 @@ from ...privacy.budget import Budget
 from ..consistency import estimated_total, pooled
 from ..procedure import Found, Step, Whole
 from .evidence import records_and_known
+from .grouping import GROUPS, as_grouped, groups_of, may_group, precisions
 from .growth import Prices
 from .likelihood import Array
 from .mirror import MirrorFit, mirror_fit
@@ -90,17 +95,43 @@ class Rounds:
     is asked.
     """
 
-    def __init__(
-        self, whole: Whole, share: Budget, shares: Sequence[Budget], most_cells: int, purpose: Purpose
-    ) -> None:
-        self.share, self.shares, self.most_cells = share, shares, most_cells
+    def __init__(self, whole: Whole, shares: Sequence[Budget], most_cells: int, purpose: Purpose, groups: bool) -> None:
+        self.shares, self.most_cells = shares, most_cells
         self._look_at(whole, purpose)
-        self.pairs = candidate_pairs(self.domain, most_cells)
+        self.groups = groups and may_group(self.domain)
+        self.codes: Mapping[str, Sequence[int]] = {}
+        self.apart: Mapping[str, float] = {}
+        # Of levels that will be taken together there will be fewer.
+        self.pairs = candidate_pairs(self.domain, math.inf if self.groups else most_cells)
         _require_room(self.domain, self.pairs)
 
     def _look_at(self, whole: Whole, purpose: Purpose) -> None:
         self.whole, self.domain, self.unit, self.purpose = whole, whole.domain, whole.unit, purpose
         self.columns: list[Clique] = [(name,) for name in self.domain.names]
+
+    @property
+    def shared_noise(self) -> float:
+        """The noise in the cells of a table that shares the budget with twice as many tables as there are columns."""
+        raise NotImplementedError
+
+    def grouped(self, released: Measurements) -> Self:
+        """These rounds over columns with levels taken together, where there are too many for the records. Which are is
+        found once, and holds for all steps."""
+        codes = released.found.get(GROUPS)
+        if codes is None:
+            codes = groups_of(self.domain, released, self.shared_noise) if self.groups else {}
+        return self.in_groups(codes, released) if codes else self
+
+    def in_groups(self, codes: Mapping[str, Sequence[int]], released: Measurements) -> Self:
+        """Where it is known which levels are taken together."""
+        domain = as_grouped(self.domain, codes)
+        rounds = copy(self)
+        rounds._look_at(replace(self.whole, domain=domain), self.purpose.in_groups(domain))
+        rounds.codes, rounds.apart = codes, precisions(domain, released)
+        name = dict(zip(self.domain.names, domain.names, strict=True))
+        pairs = [(name[a], name[b]) for a, b in self.pairs]
+        rounds.pairs = [pair for pair in pairs if domain.size(pair) <= self.most_cells]
+        return rounds
 
     @property
     def also(self) -> str:

@@ -35,6 +35,7 @@ from ...privacy.requests import Asking, Select
 from ..consistency import estimated_total
 from ..planned import measuring, selecting
 from ..procedure import Found, Step, Whole
+from .grouping import GROUPS, seen_in
 from .growth import Prices
 from .purpose import Purpose
 from .rounds import COLUMNS_ALONE, Rounds
@@ -60,10 +61,10 @@ Mask = NDArray[np.bool_]
 class SelectionRounds(Rounds):
     """One step besides the number of records: what its parts are follows from what is released on the way."""
 
-    def __init__(self, whole: Whole, budget: PureDP, most_cells: int, purpose: Purpose) -> None:
+    def __init__(self, whole: Whole, budget: PureDP, most_cells: int, purpose: Purpose, groups: bool = False) -> None:
         self.count = budget.scaled(COUNTING) if whole.public_size is None else None
         self.rest = budget.scaled(1 - COUNTING) if whole.public_size is None else budget
-        super().__init__(whole, self.rest, [self.rest], most_cells, purpose)
+        super().__init__(whole, [self.rest], most_cells, purpose, groups)
 
     def steps(self) -> tuple[Step, ...]:
         name = "tables of columns, of a tree of pairs, of what the model misses"
@@ -78,21 +79,36 @@ class SelectionRounds(Rounds):
             yield self._prices(Fraction(1)).request(self.columns)
             return {"tree": [], "chosen": [], COLUMNS_ALONE: True}
         known = Measurements([*released, *(yield self._prices(COLUMNS).request(self.columns))], dict(released.release))
+        here = self.grouped(known)
+        tree, more, left = yield from here._pairs(seen_in(here.domain, known), rounds)
+        # Columns are asked for again with all their levels, which nothing else tells apart.
+        parts = [sum(map(of._prices(left).part, own)) for of, own in ((self, self.columns), (here, more))]
+        part = Fraction(round(_PRECISION * parts[0] / sum(parts)), _PRECISION)
+        if here is self or not more:
+            yield self._prices(left).request([*self.columns, *more])
+        else:
+            yield self._prices(left * part).request(self.columns)
+            yield here._prices(left * (1 - part)).request(more)
+        return {"tree": [list(c) for c in tree], "chosen": [list(c) for c in more], GROUPS: here.codes}
+
+    def _pairs(self, known: Measurements, rounds: int) -> Asking[tuple[list[Clique], list[Clique], Fraction]]:
+        """The pairs of a tree, which are measured; those that it misses, which are not yet; what is left then."""
         tree, used = yield from self._chosen(known, rounds, TREE, *self._tree())
         left = 1 - COLUMNS - used
-        if tree:
-            part = (left - SELECTING) * self._part_of_the_tree(tree)
-            known = Measurements([*known, *(yield self._prices(part).request(tree))], dict(released.release))
-            left -= part
-            wider = Tree(self.domain, known.cliques, self.most_cells)
-            more, used = yield from self._chosen(
-                known, rounds, left - SELECTING, lambda: np.ones(len(self.pairs), dtype=bool), wider.takes, self.columns
-            )
-            left -= used
-        else:
-            more = []
-        yield self._prices(left).request([*self.columns, *more])
-        return {"tree": [list(c) for c in tree], "chosen": [list(c) for c in more]}
+        if not tree:
+            return tree, [], left
+        part = (left - SELECTING) * self._part_of_the_tree(tree)
+        known = Measurements([*known, *(yield self._prices(part).request(tree))], dict(known.release))
+        left -= part
+        wider = Tree(self.domain, known.cliques, self.most_cells)
+        more, used = yield from self._chosen(
+            known, rounds, left - SELECTING, lambda: np.ones(len(self.pairs), dtype=bool), wider.takes, self.columns
+        )
+        return tree, more, left - used
+
+    @property
+    def shared_noise(self) -> float:
+        return self._prices(Fraction(1, 2 * len(self.domain))).deviation
 
     @property
     def enough(self) -> float:

@@ -48,8 +48,8 @@ Interactions = Mapping[Clique, Array]
 """Tables of weights, of two columns and more."""
 ENERGY, NUMBER = 9, 1  # shares of the two sums of a log-likelihood
 MOST_SCALE = 16.0
-ALONE = "the records do not carry it: all of the budget went to single columns"
-IN_VAIN = "none stood out of the noise"
+ALONE = "the budget is too small for so few records, and all of it went to single columns"
+IN_VAIN = "none that the regressions found stood out of the noise"
 STANDS_OUT = 1.5
 """An energy that is no more than so many deviations of its noise from that of independent columns tells of no
 interaction; of one that is z of them, the part 1 − (STANDS_OUT/z)² is kept."""
@@ -139,7 +139,7 @@ class Fitted:
         if self.scale > 0:
             return facts
         why = ALONE if descended(measured) is None else IN_VAIN
-        return {**facts, "no_interaction": why}
+        return {**facts, "caution": f"the model has no interaction, all columns are independent in it: {why}"}
 
 
 def descended(measured: Measurements) -> State | None:
