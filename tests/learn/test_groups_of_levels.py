@@ -84,11 +84,6 @@ def test_a_file_makes_no_work_beyond_its_size():
         deep = {"levels": [0], "groups": {"name": "a", "of": deep, "codes": [0]}}
     with pytest.raises(SchemaError, match="groups already"):
         Attribute.from_dict("b", deep)
-    own = Attribute.categorical("a", 30_000)
-    each = Attribute.categorical("b", own.labels, groups=Groups(own, tuple(range(own.size))))
-    field = MarkovRandomField(Domain((each,)), {("b",): np.zeros(own.size)})
-    with pytest.raises(CostError, match="900,000,000 cells"):
-        GroupedField(Domain((own,)), field, {"a": np.ones(own.size)})
 
 
 def test_groups_of_other_levels_than_those_of_the_column_are_refused():

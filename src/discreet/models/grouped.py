@@ -54,12 +54,6 @@ class GroupedField(Model):
                 raise InputError(f"each level of {name!r} has a share of its group, which is not negative")
             if not np.all(np.abs(np.bincount(groups.codes, shares) - 1) < 1e-6):
                 raise InputError(f"the shares of the levels of {name!r} in their groups must add up to 1")
-        cells = sum(g.of.size * g.number for g in self._groups.values())
-        if 8 * cells > DEFAULT_MEMORY_LIMIT:
-            raise CostError(
-                f"the levels of this model and their groups have tables of {counted(cells, 'cell')} together, too many "
-                "to be held"
-            )
 
     @cached_property
     def _groups(self) -> dict[str, Groups]:
