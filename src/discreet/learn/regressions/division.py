@@ -28,8 +28,8 @@ MEANS = (25, 40, 60, 80, 90)
 BESIDES = 0.002
 TOLD = 0.25
 STEPS, ENERGY = 65, 10
-"""How the rest is divided. Like the numbers above set on 12 columns of latent classes and of latent traits, on random
-networks and on pairwise fields of 8 to 10 columns, ε from .1 to 10 and ρ from .001 to 1."""
+"""How the rest is divided. This and the numbers above were chosen by few runs on 12 columns of latent classes and of
+latent traits, on random networks and on pairwise fields of 8 to 10 columns; none of them was swept."""
 MIDDLE = 0.06  # a correlation whose ball is about 1 wide: in that one is counted how many can be told
 NARROW = 0.25
 """The width of the ball times √c, where selections tell correlations from c on."""
