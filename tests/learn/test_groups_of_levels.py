@@ -256,6 +256,26 @@ def test_a_release_with_groups_is_whole(budget, tmp_path):
     assert drawn.domain == MANY and drawn.codes.shape == (500, 5)
 
 
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize(
+    "purpose", [{"target": "sex"}, {"target": "age"}, {"workload": "age,wage,sex 2; sex,town"}], ids=str
+)
+def test_a_purpose_speaks_of_columns_and_not_of_groups(purpose, budget):
+    spec = resolve(MANY, **purpose)
+    with Curator(encode(people(5000), MANY), PrivacyUnit(), budget) as curator:
+        found = spec.learn(curator)
+    assert isinstance(found.model, GroupedField)
+
+
+@pytest.mark.parametrize("columns", [["age", "sex"], ["age", "town", "sex"]])
+def test_small_models_have_intervals_too(columns):
+    domain = MANY.project(columns)
+    rows = {n: people(5000)[n] for n in columns}
+    release = Release.of(learned(rows, ApproxDP(1, "1e-6"), domain=domain))
+    assert isinstance(release.model, GroupedField)
+    assert release.intervals(draws=5).marginal(["age"]).estimate.shape == (60,)
+
+
 def test_few_levels_know_nothing_of_groups():
     domain = MANY.project(["sex", "town"])
     rows = {n: people(2000)[n] for n in domain.names}

@@ -239,11 +239,15 @@ def test_levels_are_put_together_and_none_is_lost():
         Attribute.categorical("x", 60),
         Attribute.categorical("x", [f"l{i}" for i in range(60)], missing="none"),
         Attribute.categorical("x", ["b", "a"]),
+        Attribute.numeric("x", list(range(31)), heaps=range(6), missing="none"),
+        Attribute.numeric("x", list(range(31)), heaps=range(20)),
     ):
         p = np.random.default_rng(0).dirichlet(np.ones(attribute.size))
         found = grouped(attribute, p)
         codes = [code for group in found for code in group.codes]
         assert sorted(codes) == list(range(attribute.size)) and len(found) <= 24
+        few = grouped(attribute, p, 7)
+        assert sorted(code for group in few for code in group.codes) == list(range(attribute.size)) and len(few) <= 12
         assert len({group.label for group in found}) == len(found)
     assert [g.label for g in grouped(Attribute.categorical("x", 60), np.full(60, 1 / 60))][:2] == ["0 – 2", "3 – 5"]
 

@@ -30,7 +30,8 @@ def marginals(model: Model, cliques: Sequence[Clique]) -> tuple[list[Array], str
         potentials = model.compact
         engine = get_engine(potentials.domain, potentials.cliques, memory_limit=DEFAULT_MEMORY_LIMIT)
         beliefs = engine.calibrate(potentials)
-        if len(cliques) > len(model.domain) and math.prod(model.domain.shape) <= MOST_WHOLE:
+        levels = all(name in model.domain for c in cliques for name in c)  # and not groups of them
+        if levels and len(cliques) > len(model.domain) and math.prod(model.domain.shape) <= MOST_WHOLE:
             whole = np.asarray(beliefs.probabilities(model.domain.names), dtype=np.float64)
             return [_onto(whole, [model.domain.index(name) for name in c]) for c in cliques], EXACTLY
         if len(cliques) < len(model.domain) or sum(model.domain.shape) > MOST_LEVELS:

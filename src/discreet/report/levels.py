@@ -70,20 +70,26 @@ def shown(model: Model, names: Sequence[str], intervals: NoiseIntervals | None) 
 
 
 def grouped(attribute: Attribute, p: Array, most_bins: int = MOST_BINS) -> tuple[Group, ...]:
-    """Groups in the order of the levels. Neighbouring bins are put together; of categories the rarest are."""
+    """Groups in the order of the levels. Neighbouring bins are put together; of categories the rarest are, and of numbers
+    beside bins if they would take more than half of the room."""
     labels = attribute.labels
     bins = _ordered(attribute)
     if len(labels) <= (most_bins if bins else MOST_LEVELS):
         return tuple(Group(label, (code,)) for code, label in enumerate(labels))
     if bins:
-        step = math.ceil(bins / (most_bins - (len(labels) - bins)))
+        beside = _frequent(labels, range(bins, len(labels)), p, most_bins // 2)
+        step = math.ceil(bins / (most_bins - len(beside)))
         runs = [tuple(range(first, min(first + step, bins))) for first in range(0, bins, step)]
-        rest = [(code,) for code in range(bins, len(labels))]
-        return tuple(Group(_range(attribute, run), run) for run in [*runs, *rest])
-    frequent = sorted(np.argsort(-p, kind="stable")[: MOST_LEVELS - 1].tolist())
-    others = tuple(code for code in range(len(labels)) if code not in set(frequent))
-    single = [Group(labels[code], (code,)) for code in frequent]
-    return (*single, Group(counted(len(others), "other"), others))
+        return (*(Group(_range(attribute, run), run) for run in runs), *beside)
+    return _frequent(labels, range(len(labels)), p, MOST_LEVELS)
+
+
+def _frequent(labels: Sequence[str], codes: Sequence[int], p: Array, most: int) -> tuple[Group, ...]:
+    """These levels, the rarest of them as one where there are more than so many."""
+    kept = list(codes) if len(codes) <= most else sorted(sorted(codes, key=lambda c: (-p[c], c))[: most - 1])
+    others = tuple(code for code in codes if code not in set(kept))
+    single = [Group(labels[code], (code,)) for code in kept]
+    return (*single, *([Group(counted(len(others), "other"), others)] if others else []))
 
 
 def _ordered(attribute: Attribute) -> int:

@@ -82,7 +82,8 @@ def portions(card: Mapping[str, Any], measurements: Measurements | None = None) 
     """The parts of the budget, in the order in which they were spent; what was left over comes last.
 
     A step is taken apart into its tables when their measurements are at hand: a Laplace table costs in proportion to
-    1/scale, a Gaussian one to 1/scale². Parts are those that a plan shows (:func:`discreet.privacy.budget.part_of`).
+    Δ/scale, a Gaussian one to Δ²/scale², Δ being how far a unit moves it. Parts are those that a plan shows
+    (:func:`discreet.privacy.budget.part_of`).
     """
     whole = Budget.from_dict(dict(card["budget"]))
     labels = [m.label for m in measurements or () if m.origin == "release"]
@@ -115,7 +116,7 @@ def _apart(entry: _Entry, part: float, tables: Mapping[str, Measurement]) -> lis
     """The tables of an entry; none where they are not all known."""
     if entry.inside or not all(label in tables for label in entry.parts):
         return []
-    weights = [_weight(tables[label]) for label in entry.parts]
+    weights = _weights(entry, [tables[label] for label in entry.parts])
     if not all(weights):
         return []
     return [Portion(label, part * w / sum(weights)) for label, w in zip(entry.parts, weights, strict=True)]
@@ -128,18 +129,31 @@ def paid_tables(card: Mapping[str, Any], measurements: Iterable[Measurement]) ->
     out: list[tuple[str, Measurement, float]] = []
     for entry, part in zip(_paid(top), _parts(top, Budget.from_dict(dict(card["budget"]))), strict=True):
         own = left[: len(entry.parts)]
-        weights = [_weight(m) for m in own]
+        weights = _weights(entry, own)
         if own and [m.label for m in own] == entry.parts and all(weights):
             left = left[len(own) :]
             out += [(entry.step, m, part * w / sum(weights)) for m, w in zip(own, weights, strict=True)]
     return out
 
 
-def _weight(measurement: Measurement) -> float:
+def _weights(entry: _Entry, measured: Sequence[Measurement]) -> list[float]:
+    """What each table has cost, up to a common factor. How far a unit moves it is said with its draw; old files do not
+    say it, and have tables alone, which are all moved alike."""
+    draws = [d for d in entry.facts.get("draws", ()) if isinstance(d, Mapping)]
+    times = [d.get("times", 1) for d in draws]
+    moved: list[Any] = [None] * len(measured)
+    if all(type(n) is int and n > 0 for n in times) and sum(times) == len(measured):
+        norms = [d.get("l1" if d.get("kind") == "laplace" else "l2_squared") for d in draws]
+        moved = [norm for norm, n in zip(norms, times, strict=True) for _ in range(n)]
+    known = all(isinstance(norm, int | float) and norm > 0 for norm in moved)
+    return [_weight(m, float(norm) if known else 1.0) for m, norm in zip(measured, moved, strict=True)]
+
+
+def _weight(measurement: Measurement, moved: float) -> float:
     scale = measurement.noise.scale
     if scale <= 0:
         return 0.0
-    return 1 / scale if measurement.noise.kind == "laplace" else 1 / scale**2
+    return moved / scale if measurement.noise.kind == "laplace" else moved / scale**2
 
 
 def merged(parts: Iterable[Portion], most: int = 12) -> list[Portion]:

@@ -178,6 +178,8 @@ class DistanceRounds(Rounds):
     def in_groups(self, codes: Mapping[str, Sequence[int]], released: Measurements) -> DistanceRounds:
         rounds = super().in_groups(codes, released)
         rounds.closely = min(self.closely, len(rounds.pairs))
+        name = dict(zip(self.domain.names, rounds.domain.names, strict=True))
+        rounds.larger = [tuple(name[n] for n in c) for c in self.larger]
         return rounds
 
     def _columns(self, released: Measurements) -> Asking[Found]:
