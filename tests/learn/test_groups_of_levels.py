@@ -240,6 +240,20 @@ def test_pairs_are_nearer_with_groups():
     assert errors[True] < 0.85 * errors[False]
 
 
+@pytest.mark.parametrize("most_cells", [1000, 30])
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.5")], ids=str)
+def test_tables_keep_within_their_cells_and_no_run_fails_where_none_does(budget, most_cells):
+    """With many records no levels are taken together; with few cells even groups have too many of them for a pair."""
+    rng = np.random.default_rng(0)
+    first = rng.choice(40, 60_000, p=None if most_cells == 1000 else 1 / np.arange(1, 41) / sum(1 / np.arange(1, 41)))
+    domain = Domain.of(dict.fromkeys("abc", 40))
+    rows = {name: (first + rng.integers(0, 2, len(first))) % 40 for name in "abc"}
+    with Curator(encode(rows, domain), PrivacyUnit(), budget) as curator:
+        model = resolve(domain, options={"most_cells": most_cells}).learn(curator).model
+    field = model.field if isinstance(model, GroupedField) else model
+    assert all(field.domain.size(c) <= most_cells for c in field.cliques if len(c) > 1)
+
+
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_a_release_with_groups_is_whole(budget, tmp_path):
     rows, ledger = people(8000), Ledger.in_memory(budget)

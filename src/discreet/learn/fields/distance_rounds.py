@@ -198,7 +198,8 @@ class DistanceRounds(Rounds):
         return PureDP(share.epsilon) if pure <= CLEARLY * gaussian else None
 
     def _narrow(self, released: Measurements) -> Asking[Found]:
-        query = Distances(self.domain, self.pairs, self.expected(released, self.pairs))
+        pairs = self.pairs or self.columns  # where all pairs are too large
+        query = Distances(self.domain, pairs, self.expected(released, pairs))
         (noisy,) = yield Measure(self.shares[7], query, "gaussian")
         largest = np.argsort(-noisy.counts, kind="stable")[: self.closely]
         return {"narrowed": [list(self.pairs[i]) for i in np.sort(largest)]}

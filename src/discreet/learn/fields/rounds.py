@@ -120,10 +120,10 @@ class Rounds:
         codes = released.found.get(GROUPS)
         if codes is None:
             codes = groups_of(self.domain, released, self.shared_noise) if self.groups else {}
-        return self.in_groups(codes, released) if codes else self
+        return self.in_groups(codes, released) if self.groups else self
 
     def in_groups(self, codes: Mapping[str, Sequence[int]], released: Measurements) -> Self:
-        """Where it is known which levels are taken together."""
+        """Where it is known which levels are taken together. Now pairs can be told that are too large, all the same."""
         domain = as_grouped(self.domain, codes)
         rounds = copy(self)
         rounds._look_at(replace(self.whole, domain=domain), self.purpose.in_groups(domain))

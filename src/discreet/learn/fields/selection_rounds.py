@@ -84,7 +84,7 @@ class SelectionRounds(Rounds):
         # Columns are asked for again with all their levels, which nothing else tells apart.
         parts = [sum(map(of._prices(left).part, own)) for of, own in ((self, self.columns), (here, more))]
         part = Fraction(round(_PRECISION * parts[0] / sum(parts)), _PRECISION)
-        if here is self or not more:
+        if not here.codes or not more:
             yield self._prices(left).request([*self.columns, *more])
         else:
             yield self._prices(left * part).request(self.columns)
@@ -168,6 +168,8 @@ class SelectionRounds(Rounds):
         them and those ``besides``; and the part of the share that it took. Which are left to choose from follows from
         those chosen before; one that is not has a price beyond all distances. All rounds ask for the same distances,
         which are counted once."""
+        if not self.pairs:  # all are too large
+            return [], Fraction(0)
         prices, each, used = self._prices(tables), SELECTING / rounds, Fraction(0)
         asked = Distances(self.domain, self.pairs, self.expected(released, self.pairs))
         parts, kind = np.unique([prices.part(c) for c in self.pairs], return_inverse=True)
