@@ -88,8 +88,10 @@ def test_a_condition_scales_it_and_every_way_to_ask_says_it() -> None:
     share = release.model.probability({b: label})
     beyond = found.together.beyond_noise(apart)[0]
     assert conditional.upper.max() >= min(1, conditional.estimate.max() + min(1, beyond / share)) - 1e-12
-    asked = found.ask(f"P({a} | {b}={label})")
-    for said in (joint, conditional, asked, found.probability({a: release.model.domain[a].labels[0], b: label})):
+    asked, table = found.ask(f"P({a} | {b}={label})"), found.ask(f"P({a} | {b})")
+    np.testing.assert_allclose(table.upper[1], asked.upper)  # a row of the whole table is as wide
+    np.testing.assert_allclose(table.lower[1], asked.lower)
+    for said in (joint, conditional, asked, table, found.probability({a: release.model.domain[a].labels[0], b: label})):
         assert "were not measured together" in said.note and said.note.endswith("for which ± makes room")
     assert found._of_noise(joint, apart, None).note.endswith("for which ± makes no room"), "as of E and QUANTILE"
     assert "not measured together" in found.map([a, b]).note

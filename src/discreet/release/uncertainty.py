@@ -192,8 +192,10 @@ class NoiseIntervals:
             return self.map([t.name for t in question.targets], given)
         found = self.of(lambda m: np.asarray(m.ask(text)))
         names = [t.name for t in question.targets]
-        is_probability = question.kind == "P"
-        found = self._clipped(found, names, given) if is_probability else self._of_noise(found, names, given)
+        if question.kind == "P":
+            found = self._clipped(found, names, given, question.tables)
+        else:
+            found = self._of_noise(found, [*names, *question.tables], given)
         asked = self.model.ask(text)
         return replace(found, answer=asked if isinstance(asked, Answer) else None)
 
@@ -242,16 +244,29 @@ class NoiseIntervals:
                 pass
         return np.asarray(question(self.centre), dtype=np.float64)
 
-    def _clipped(self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None) -> Interval:
-        """An interval for probabilities, wide enough for a graph that was found."""
+    def _clipped(
+        self,
+        found: Interval,
+        names: Iterable[str],
+        given: Mapping[str, object] | None,
+        tables: tuple[str, ...] = (),
+    ) -> Interval:
+        """An interval for probabilities, wide enough for a graph that was found; ``tables`` are given with every level,
+        and are the first axes."""
+        names = [*names, *tables]
         found = self._noted(found, names, given)
         beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[0]
-        if beyond and given:
-            beyond /= max(float(self.model.probability(given)), beyond)
+        room = np.asarray(beyond)
+        if beyond and (given or tables):
+            share = np.asarray(float(self.model.probability(given)) if given else 1.0)
+            if tables:
+                share = share * self.model.marginal(tables, given).probabilities
+                share = share.reshape(share.shape + (1,) * (found.estimate.ndim - share.ndim))
+            room = beyond / np.maximum(share, beyond)
         return replace(
             found,
-            lower=np.clip(np.minimum(found.lower, found.estimate - beyond), 0, 1),
-            upper=np.clip(np.maximum(found.upper, found.estimate + beyond), 0, 1),
+            lower=np.clip(np.minimum(found.lower, found.estimate - room), 0, 1),
+            upper=np.clip(np.maximum(found.upper, found.estimate + room), 0, 1),
             note=f"{found.note}, for which ± makes room" if beyond else found.note,
         )
 

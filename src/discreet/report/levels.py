@@ -70,8 +70,8 @@ def shown(model: Model, names: Sequence[str], intervals: NoiseIntervals | None) 
 
 
 def grouped(attribute: Attribute, p: Array, most_bins: int = MOST_BINS) -> tuple[Group, ...]:
-    """Groups in the order of the levels. Neighbouring bins are put together; of categories the rarest are, and of single
-    numbers where they would take more than half of the room."""
+    """Groups in the order of the levels. Neighbouring bins are put together; of categories the rarest are, and of
+    single numbers where they would take more than half of the room."""
     labels = attribute.labels
     bins = _ordered(attribute)
     if len(labels) <= (most_bins if bins else MOST_LEVELS):
