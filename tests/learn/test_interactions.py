@@ -138,7 +138,7 @@ def test_portions_are_the_budget_and_no_others_are_better(relation):
     known = dict.fromkeys(columns, 1 / 900) | {pairs[0]: 1.0}  # known closely: it gets nothing
     prices = Prices(domain, PrivacyUnit(relation=relation), ZCDP("0.01"), Purpose(domain), frozenset(known))
     said = dict.fromkeys(pairs[4:], 200.0)
-    found = portions(prices, pairs[1:4], known, said)
+    found = portions(prices, pairs[1:4], known, said, {})
     assert pairs[0] not in found and not set(said) & set(found) and set(pairs[1:4]) < set(found)
     assert sum(found.values()) == pytest.approx(prices.precision)
 

@@ -117,10 +117,10 @@ class SlowTable(MemoryTable):
 
     started, go_on = threading.Event(), threading.Event()
 
-    def count(self, cliques: Any) -> Any:
+    def count(self, cliques: Any, grouped: Any = ()) -> Any:
         self.started.set()
         assert self.go_on.wait(120)
-        return super().count(cliques)
+        return super().count(cliques, grouped)
 
 
 def test_closing_while_an_answer_is_on_its_way() -> None:
