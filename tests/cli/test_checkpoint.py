@@ -122,8 +122,8 @@ def test_it_goes_on(desk: Path, warm: Warm, name: str, stops: tuple[int, ...], h
     if len(kept) > 1:
         assert "Going on after" in said
     assert not Path("answers").exists()
-    # Drawn and lost was at most one question at each stop; what is found on the way decides how many follow: of a fit up
-    # to seven selections for a tree of eight columns, and as many for what it misses.
+    # Drawn and lost was at most one question at each stop; what is found on the way decides how many follow: of a fit
+    # up to seven selections for a tree of eight columns, and as many for what it misses.
     assert abs(draws() - whole) <= 14 + len(stops)
     with Ledger.open("ledger.db") as ledger:
         entries = ledger.entries
