@@ -189,9 +189,9 @@ def fitted(domain: Domain, measured: Measurements, interactions: Interactions) -
 def _alone(domain: Domain, measured: Measurements) -> Fitted:
     """Independent columns, as a network without edges has them: the same model of the same tables."""
     tables = Measurements([m for m in measured if m.told_of is not None], measured.release)
-    untold = [name for name in domain.names if not any(name in clique for clique in tables.told_of)]
-    if untold:
-        raise InputError(f"these measurements have no table of column {untold[0]!r}; use fit(curator)")
+    told = {name for clique in tables.told_of for name in clique}
+    if not told or not told.issuperset(domain.names):
+        raise InputError("these measurements have no tables of single columns; use fit(curator)")
     columns = OptimalNetwork({}).estimate(tables, domain)
     logs = {n: np.log(np.maximum(columns.marginal((n,)).probabilities, 1e-12)) for n in domain.names}
     return Fitted(0.0, {n: theta - theta.mean() for n, theta in logs.items()}, "exact")
