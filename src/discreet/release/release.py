@@ -240,7 +240,11 @@ class Release:
     # -- files -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], *, sign: Sign | None = None) -> None:
-        """Write the file; what carries no guarantee refuses. ``sign``: a ledger's ``signer``."""
+        """Write the file; what carries no guarantee refuses. ``sign``: a ledger's ``signer``.
+
+        A file of that name is replaced, all at once: by the time that a program saves, what it saves is paid for, and
+        a refusal would lose it. (The command line claims its names before anything is spent.)
+        """
         _ = self.card
         if Path(path).suffix.lower() != ".zip":
             raise InputError(f"a release is a .zip file, which keeps everything; got {os.fspath(path)!r}")
