@@ -22,7 +22,6 @@ from benchmarks.harness import one_thread, row
 from discreet.inference.best_record import Enumeration
 from discreet.inference.perturbed_leader import DataPlayer, Perturbation
 from discreet.io.atomic import write_atomically
-from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.learn.query_release import Parities
 from discreet.learn.query_release.leader import SCALE, samples_of
 from discreet.models import generators
@@ -114,7 +113,7 @@ def stopping(quick: bool, seed: int) -> Iterator[Row]:
 def beside_naive(setting: Setting, number: int) -> dict[str, float]:
     truth = setting.truth(number)
     table = rows_of(truth, setting.records, number)
-    measured = NoiseAwareField(truth.cliques).measure(Curator(table, budget=PureDP(setting.epsilon)))
+    measured = NaiveField(truth.cliques).measure(Curator(table, budget=PureDP(setting.epsilon)))  # all the cliques
     out = {
         f"naive, λ={k}/N": truth.kl(NaiveField(truth.cliques, penalty=k / setting.records).estimate(measured))
         for k in (10, 1)
