@@ -174,3 +174,12 @@ def of_today(family: str, method: str | None, options: Mapping[str, Any]) -> tup
     method = next(iter(old.methods.values())) if method is None else old.methods.get(method, method)
     said = {k: old.renamed.get(v, v) if isinstance(v, str) else v for k, v in options.items()}
     return old.family, method, {**old.implies, **said}
+
+
+def collective_of_first_version(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What the first version of ``field, collective`` did where nothing else was said, in options of today: 25 steps of
+    the published law, and constant damping. It ended before only where parameters stood still, by a tolerance that is
+    no option any more."""
+    defaults = {"iterations": 25, "solver": "dual", "damping": 0.1}
+    kept = {k: v for k, v in said.items() if k != "tolerance"}
+    return {**defaults, **kept, "stopping": "converged", "likelihood": "noise", "tolerance": 0.0}
