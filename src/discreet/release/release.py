@@ -24,9 +24,9 @@ from ..io.native import save_model
 from ..io.reading import shown
 from ..learn.certifying import FOUND
 from ..measurement import Measurements
+from ..methods import collective_of_first_version
 from ..models.base import Model
 from ..models.records import RandomState
-from ..papers.collective import options_of_first_version
 from ..privacy.budget import Budget
 from ..privacy.unit import PrivacyUnit
 from ..spec import Learned, Spec, plain
@@ -241,7 +241,11 @@ class Release:
     # -- files -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], *, sign: Sign | None = None) -> None:
-        """Write the file; what carries no guarantee refuses. ``sign``: a ledger's ``signer``."""
+        """Write the file; what carries no guarantee refuses. ``sign``: a ledger's ``signer``.
+
+        A file of that name is replaced, all at once: by the time that a program saves, what it saves is paid for, and
+        a refusal would lose it. (The command line claims its names before anything is spent.)
+        """
         _ = self.card
         if Path(path).suffix.lower() != ".zip":
             raise InputError(f"a release is a .zip file, which keeps everything; got {os.fspath(path)!r}")
@@ -308,5 +312,5 @@ def _as_given(said: Any, measured: Measurements | None, card: Mapping[str, Any])
         cliques = [list(c) for c in measured.cliques if c]
         return {"family": "field", "method": "noise_aware", "options": {"cliques": cliques, **kept}}
     if which == ("field", "collective") and "likelihood" not in card:
-        return {**said, "options": options_of_first_version(options)}
+        return {**said, "options": collective_of_first_version(options)}
     return said
