@@ -39,6 +39,8 @@ from discreet.tables.base import Table
 Row = dict[str, Any]
 PURE = {"notion": "pure", "relation": "add-remove", "n_public": False}
 RECORDS, FRESH = 10_000, 2000
+FITS = 3  # of each thin field, whose noise is felt
+SLOW = ("field", "hidden")  # takes a minute on columns of three levels, and is left to full runs there
 DEFAULTS = {"network": "optimal", "field": "noise_aware", "spin": "moments"}
 
 
@@ -59,16 +61,14 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield _better_than_both(thin)
         for window in (4,) if quick else (3, 4, 5, 6):
             for epsilon in (0.1, 1.0, 10.0):
-                yield from part(
-                    f"field {window} {epsilon:g}",
-                    lambda w=window, e=epsilon: [_thin_field(w, e, 1 if quick else 3, seed)],
-                )
+                yield from part(f"field {window} {epsilon:g}", lambda w=window, e=epsilon: [_thin_field(w, e, 3, seed)])
         if not quick and data is not None:
             yield from part("real tables", lambda: _real_tables(data, 3))
         budgets = (0.1, 1.0, 10.0) if quick else (0.1, 0.3, 1.0, 3.0, 10.0)
         for name, rows in _sets(seed, None if quick else data).items():
             for method in METHODS:
-                if method.family != STRUCTURE:
+                left = quick and name == "sachs" and (method.family, method.name) == SLOW
+                if method.family != STRUCTURE and not left:
                     yield from part(
                         f"budget {name} {method.family} {method.name}",
                         lambda n=name, t=rows, m=method: _more_budget(n, *t, m, budgets, 2 if quick else 5),
@@ -145,9 +145,11 @@ def _thin_field(window: int, epsilon: float, runs: int, seed: int) -> Row:
             "independent": OptimalNetwork({}),
             "in full": NoiseAwareField(cliques, step_back=False),
         }
+        truth = model.log_prob(fresh)
         for name, learner in learners.items():
-            found = learner.fit(Curator(table, budget=PureDP(epsilon)))
-            gaps[name].append(float((model.log_prob(fresh) - found.log_prob(fresh)).mean()))
+            for _ in range(FITS):
+                found = learner.fit(Curator(table, budget=PureDP(epsilon)))
+                gaps[name].append(float((truth - found.log_prob(fresh)).mean()))
     means = {name: float(np.mean(values)) for name, values in gaps.items()}
     better = min(means["independent"], means["in full"])
     return row(
@@ -157,7 +159,7 @@ def _thin_field(window: int, epsilon: float, runs: int, seed: int) -> Row:
         target=1.1 * better,
         reference=better,
         reference_name="the better of independent columns and all cliques in full",
-        runs=runs,
+        runs=FITS * runs,
         independent=means["independent"],
         in_full=means["in full"],
         most_cells=cells,
@@ -290,7 +292,7 @@ def _covered(name: str, domain: Domain, tables: list[Table], given: Mapping[str,
             found = release.intervals(draws=40, random_state=i)
             for m in ExactCurator(table).measure(Marginals(domain, pairs)):
                 interval = found.marginal(m.clique)
-                warned = "covers noise alone" in interval.note
+                warned = "can move the answer by more" in interval.note
                 hits[warned].append(interval.covers(m.values / m.values.sum()).ravel())
         setting, runs = f"{name}, eps=1, against the records", len(tables)
         if not passed:
@@ -301,7 +303,7 @@ def _covered(name: str, domain: Domain, tables: list[Table], given: Mapping[str,
             if not entries:
                 continue
             covered = float(np.concatenate(entries).mean())
-            where = "which say that ± covers noise alone" if warned else "of which ± is to cover the records"
+            where = "which say that the form can move them by more" if warned else "of which ± is to cover the records"
             yield row("distance of coverage of pair cells from the nominal 90 %", f"{setting}, answers {where}",
                       abs(covered - 0.9), target=0.05 if passed > 3 and not warned else None,
                       method=f"{family} {method}", runs=passed, coverage=covered,

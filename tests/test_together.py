@@ -99,7 +99,7 @@ def test_a_condition_scales_it_and_every_way_to_ask_says_it() -> None:
     with Curator(encode(networks.load("asia").sample(500, 0).to_frame(), release.model.domain), budget=PureDP(1)) as c:
         intervals = Release.of(given.learn(c)).intervals(draws=3)
     apart = intervals.marginal(("asia", "xray"))
-    assert "rests on the form that the model was given; ± covers noise alone" in apart.note
+    assert "rests on the form that the model was given; ± covers noise and chance at most" in apart.note
     assert not intervals.marginal(("asia", "tub")).note and not intervals.marginal("xray").note
 
 

@@ -23,7 +23,8 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ from ..models.marginals import marginals
 from ..models.records import RandomState
 from ..progress import track
 from . import student
+from .scatter import Scatter
 from .together import Together
 
 Array = NDArray[np.float64]
@@ -247,28 +249,47 @@ class NoiseIntervals:
     def _clipped(
         self,
         found: Interval,
-        names: Iterable[str],
+        names: Iterable[str] | Mapping[str, object],
         given: Mapping[str, object] | None,
         tables: tuple[str, ...] = (),
     ) -> Interval:
-        """An interval for probabilities, wide enough for a graph that was found; ``tables`` are given with every level,
-        and are the first axes."""
-        names = [*names, *tables]
-        found = self._noted(found, names, given)
-        beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[0]
-        room = np.asarray(beyond)
-        if beyond and (given or tables):
-            share = np.asarray(float(self.model.probability(given)) if given else 1.0)
-            if tables:
-                share = share * self.model.marginal(tables, given).probabilities
-                share = share.reshape(share.shape + (1,) * (found.estimate.ndim - share.ndim))
-            room = beyond / np.maximum(share, beyond)
+        """An interval for probabilities, wide enough for how records scatter about the model's form, and for a graph
+        that was found. ``tables`` are given with every level, and are the first axes; names with levels: an event."""
+        found = self._noted(found, [*names, *tables], given)
+        below, above = found.estimate - found.lower, found.upper - found.estimate
+        share = self._share(found.estimate.ndim, given, tables)
+        if self._scatter is not None:
+            axes, event = ((*tables,), names) if isinstance(names, Mapping) else ((*tables, *names), {})
+            chance = self._scatter.deviation(found.estimate * share, axes, {**event, **(given or {})})
+            chance = self._quantile * chance / np.maximum(share, 1 / self._scatter.records)
+            below, above = np.hypot(below, chance), np.hypot(above, chance)
+        columns = {*names, *tables, *(given or ())}
+        beyond = 0.0 if self.together is None else self.together.beyond_noise(columns, self.level)[0]
+        room = beyond / np.maximum(share, beyond) if beyond else 0.0
         return replace(
             found,
-            lower=np.clip(np.minimum(found.lower, found.estimate - room), 0, 1),
-            upper=np.clip(np.maximum(found.upper, found.estimate + room), 0, 1),
+            lower=np.clip(found.estimate - np.maximum(below, room), 0, 1),
+            upper=np.clip(found.estimate + np.maximum(above, room), 0, 1),
             note=f"{found.note}, for which ± makes room" if beyond else found.note,
         )
+
+    def _share(self, axes: int, given: Mapping[str, object] | None, tables: tuple[str, ...]) -> Array:
+        """The probability of what is given, for each row of an answer with so many axes."""
+        share = np.asarray(float(self.model.probability(given)) if given else 1.0)
+        if tables:
+            share = share * self.model.marginal(tables, given).probabilities
+            share = share.reshape(share.shape + (1,) * (axes - share.ndim))
+        return share
+
+    @property
+    def _quantile(self) -> float:
+        return NormalDist().inv_cdf((1 + self.level) / 2)
+
+    @cached_property
+    def _scatter(self) -> Scatter | None:
+        """None where a certificate speaks of that, and where the number of records is not known."""
+        known = self.records is not None and self.together is not None and self.together.certificate is None
+        return Scatter.of(self.model, self.records) if known and self.records is not None else None
 
     def _of_noise(self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None) -> Interval:
         """An interval for numbers: how far a graph that was found can move these is not known."""
