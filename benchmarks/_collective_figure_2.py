@@ -2,8 +2,8 @@
 
 Draws are made in turns, so that a run that is interrupted has nearly as many of each setting. PSGD is tuned as in the
 paper, by a grid search that knows the truth; on a population of its own, that is not in the figure, of at most 10⁵
-records. With 10⁶ records it takes longer than all others together, and is run once a population; where (ε, 1/N) is more
-than its accountant can promise it is left out, as in the paper.
+records. It takes longer than all others together, so that it is run once a population; where (ε, 1/N) is more than its
+accountant can promise it is left out, as in the paper.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def one(get: Get, setting: Setting, population: int, first: bool) -> dict[str, f
         "naive": NaiveField(cliques).estimate(measured),
         "cgm": CollectiveField(cliques).estimate(measured),
     }
-    if first or n < 10**6:
+    if first:
         with suppress(BudgetError):
             models["psgd"] = descended(setting, truth, table, rate, clip)
     return {name: float(f"{truth.kl(model):.4g}") for name, model in models.items()}

@@ -16,7 +16,7 @@ from . import markup
 from .attribute import Attribute, Level
 from .dependencies import KEYS as DEPENDENCIES
 from .dependencies import Dependency, checked_dependencies, read_dependencies, to_schema, zeros_of
-from .errors import InputError, SchemaError, did_you_mean
+from .errors import InputError, SchemaError, counted, did_you_mean
 from .impossible import Rule, checked_rules
 from .spelling import first_twice, level_text
 
@@ -56,6 +56,10 @@ class Domain:
         object.__setattr__(self, "_index", index)
         object.__setattr__(self, "impossible", checked_rules(self.impossible, self.attributes))
         object.__setattr__(self, "dependencies", checked_dependencies(self.dependencies, self.attributes))
+
+    def __repr__(self) -> str:
+        first = ", ".join(f"{a.name} ({a.size})" for a in self.attributes[:8])
+        return f"Domain({counted(len(self), 'column')}: {first}{', …' if len(self) > 8 else ''})"
 
     def _repr_html_(self) -> str:
         """The columns and their levels, for notebooks."""

@@ -9,7 +9,7 @@ the set: the variance, were the columns independent, of what free tables do not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -50,7 +50,24 @@ class Scatter:
     def of(cls, model: Model, records: float) -> Scatter:
         return cls(model, free_sets(model), max(records, 1.0))
 
-    def deviation(self, joint: Array, axes: Sequence[str], held: Mapping[str, object]) -> Array:
+    def of_answer(
+        self,
+        estimate: Array,
+        names: Iterable[str] | Mapping[str, object],
+        given: Mapping[str, object],
+        tables: Sequence[str] = (),
+    ) -> Array:
+        """Of each entry of P(names | given, tables): the first axes are those of ``tables``, then come the names, or
+        none where these are an event, with a level each."""
+        axes, event = ([*tables], names) if isinstance(names, Mapping) else ([*tables, *names], {})
+        share = np.asarray(float(self.model.probability(given)) if given else 1.0)
+        if tables:
+            share = share * self.model.marginal(tables, given).probabilities
+            share = share.reshape(share.shape + (1,) * (estimate.ndim - share.ndim))
+        joint = self.of_joint(estimate * share, axes, {**event, **given})
+        return np.asarray(joint / np.maximum(share, 1 / self.records))
+
+    def of_joint(self, joint: Array, axes: Sequence[str], held: Mapping[str, object]) -> Array:
         """Of each cell of a joint table, with an axis for each of these columns, the others held at some level."""
         columns = (*axes, *held)
         if any(free.issuperset(columns) for free in self.free):

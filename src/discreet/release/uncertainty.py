@@ -34,9 +34,11 @@ from .. import language, markup
 from ..arguments import check_whole, shortened
 from ..errors import DiscreetError, EvidenceError, InputError
 from ..frames import frame_of, free_name
+from ..language import Resolved
 from ..learn.consistency import consistent, estimated_total
 from ..learn.projection import project_table
 from ..measurement import Measurement, Measurements, Noise
+from ..models import numbers
 from ..models.answer import Answer, Assignment
 from ..models.base import Model
 from ..models.marginals import marginals
@@ -55,6 +57,7 @@ SAME = 0.005
 as published that stop on their way, 0.003 for Gibbs chains of the first version."""
 _BELONGS = 0.001
 """Less than that: of a model and one made with other options more must not pass for the same."""
+ANYTHING = "anything"
 FEW = 2.0
 """A condition is rare when it has fewer records than this many standard deviations of noise in a cell."""
 
@@ -64,6 +67,7 @@ class Interval:
     """Lower and upper ends around an estimate, entry by entry, that cover the target with probability ``level``.
 
     ``answer`` is the model's labelled answer, where the question was one in words; ``note`` says what to beware of.
+    ``anything`` are probabilities of which nothing is known: their intervals take as much of [0, 1] as the level says.
     """
 
     estimate: Array
@@ -72,16 +76,25 @@ class Interval:
     level: float
     answer: Answer | None = None
     note: str = ""
+    anything: NDArray[np.bool_] | None = None
 
     @property
     def half_width(self) -> Array:
         """The ± around the estimate: how far the farther end is (an end at 0 or 1 may be nearer)."""
         return np.asarray(np.maximum(self.upper - self.estimate, self.estimate - self.lower))
 
+    def widened(self, more: Array) -> Interval:
+        """With something that moves the target independently of the noise."""
+        lower = self.estimate - np.hypot(self.estimate - self.lower, more)
+        return replace(self, lower=lower, upper=self.estimate + np.hypot(self.upper - self.estimate, more))
+
     def texts(self) -> list[tuple[str, str]]:
         """Of each entry the estimate and its ±, with the digits that the noise leaves."""
         pairs = zip(self.estimate.reshape(-1), self.half_width.reshape(-1), strict=True)
-        return [(f"{p:.{digits(h)}f}", f"{h:.{digits(h)}f}" if h > 0 else "0") for p, h in pairs]
+        out = [(f"{p:.{digits(h)}f}", f"{h:.{digits(h)}f}" if h > 0 else "0") for p, h in pairs]
+        if self.anything is None:
+            return out
+        return [(p, ANYTHING if a else h) for (p, h), a in zip(out, self.anything.reshape(-1), strict=True)]
 
     def covers(self, target: Any) -> NDArray[np.bool_]:
         return np.asarray((self.lower <= target) & (target <= self.upper))
@@ -197,7 +210,7 @@ class NoiseIntervals:
         if question.kind == "P":
             found = self._clipped(found, names, given, question.tables)
         else:
-            found = self._of_noise(found, [*names, *question.tables], given)
+            found = self._of_numbers(found, question)
         asked = self.model.ask(text)
         return replace(found, answer=asked if isinstance(asked, Answer) else None)
 
@@ -255,50 +268,50 @@ class NoiseIntervals:
     ) -> Interval:
         """An interval for probabilities, wide enough for how records scatter about the model's form, and for a graph
         that was found. ``tables`` are given with every level, and are the first axes; names with levels: an event."""
-        found = self._noted(found, [*names, *tables], given)
-        below, above = found.estimate - found.lower, found.upper - found.estimate
-        share = self._share(found.estimate.ndim, given, tables)
         if self._scatter is not None:
-            axes, event = ((*tables,), names) if isinstance(names, Mapping) else ((*tables, *names), {})
-            chance = self._scatter.deviation(found.estimate * share, axes, {**event, **(given or {})})
-            chance = self._quantile * chance / np.maximum(share, 1 / self._scatter.records)
-            below, above = np.hypot(below, chance), np.hypot(above, chance)
-        columns = {*names, *tables, *(given or ())}
-        beyond = 0.0 if self.together is None else self.together.beyond_noise(columns, self.level)[0]
-        room = beyond / np.maximum(share, beyond) if beyond else 0.0
-        return replace(
-            found,
-            lower=np.clip(found.estimate - np.maximum(below, room), 0, 1),
-            upper=np.clip(found.estimate + np.maximum(above, room), 0, 1),
-            note=f"{found.note}, for which ± makes room" if beyond else found.note,
-        )
-
-    def _share(self, axes: int, given: Mapping[str, object] | None, tables: tuple[str, ...]) -> Array:
-        """The probability of what is given, for each row of an answer with so many axes."""
-        share = np.asarray(float(self.model.probability(given)) if given else 1.0)
-        if tables:
-            share = share * self.model.marginal(tables, given).probabilities
-            share = share.reshape(share.shape + (1,) * (axes - share.ndim))
-        return share
-
-    @property
-    def _quantile(self) -> float:
-        return NormalDist().inv_cdf((1 + self.level) / 2)
+            z = NormalDist().inv_cdf((1 + self.level) / 2)
+            found = found.widened(z * self._scatter.of_answer(found.estimate, names, given or {}, tables))
+        found, part = self._room(found, [*names, *tables], given, tables)
+        part = part.reshape(part.shape + (1,) * (found.estimate.ndim - part.ndim))
+        lower = np.clip(np.minimum(found.lower, found.estimate - part), 0, 1)
+        upper = np.clip(np.maximum(found.upper, found.estimate + part), 0, 1)
+        anything = upper - lower >= self.level
+        said = [f"{found.note}; ± makes room for that" if part.any() else found.note]
+        if anything.any():
+            said.append(f"of what is ± {ANYTHING}, nothing is known")
+        return replace(found, lower=lower, upper=upper, note="; ".join(filter(None, said)), anything=anything)
 
     @cached_property
     def _scatter(self) -> Scatter | None:
         """None where a certificate speaks of that, and where the number of records is not known."""
-        known = self.records is not None and self.together is not None and self.together.certificate is None
-        return Scatter.of(self.model, self.records) if known and self.records is not None else None
+        if self.records is None or self.together is None or self.together.certificate is not None:
+            return None
+        return Scatter.of(self.model, self.records)
 
-    def _of_noise(self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None) -> Interval:
-        """An interval for numbers: how far a graph that was found can move these is not known."""
-        found = self._noted(found, names, given)
+    def _of_numbers(self, found: Interval, question: Resolved) -> Interval:
+        """An interval for a mean or a quantile, wide enough for a graph that was found; of a standard deviation it is
+        not known how far that can move it."""
+        names, given = [question.targets[0].name, *question.tables], dict(question.given)
+        found, part = self._room(found, names, given, question.tables)
+        if not part.any():
+            return found
+        if question.kind == "SD":
+            return replace(found, note=f"{found.note}; ± makes no room for that")
+        lower, upper = numbers.without_a_part(self.model, question, part)
+        lower, upper = np.minimum(found.lower, lower), np.maximum(found.upper, upper)
+        return replace(found, lower=lower, upper=upper, note=f"{found.note}; ± makes room for that")
+
+    def _room(
+        self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None, tables: tuple[str, ...]
+    ) -> tuple[Interval, Array]:
+        """What to beware of, and which part of the records that an answer is of may be elsewhere than it says, row by
+        row: what columns that were not measured together leave open, as a part of those that the condition leaves."""
+        found = replace(found, note=self._caution(names, given))
         beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[0]
-        return replace(found, note=f"{found.note}, for which ± makes no room") if beyond else found
-
-    def _noted(self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None) -> Interval:
-        return replace(found, note=self._caution(names, given))
+        share = np.asarray(float(self.model.probability(given)) if given and beyond else 1.0)
+        if tables and beyond:
+            share = share * self.model.marginal(tables, given).probabilities
+        return found, beyond / np.maximum(share, beyond or 1.0)
 
     def _caution(self, names: Iterable[str], given: Mapping[str, object] | None) -> str:
         """What to beware of: more noise than records behind the answer, or columns that were not measured together."""
