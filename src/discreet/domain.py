@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -127,9 +128,10 @@ class Domain:
     def project(self, names: Iterable[str] | str) -> Domain:
         """The domain of these columns, in the order given."""
         wanted = (names,) if isinstance(names, str) else tuple(names)
+        with suppress(TypeError):  # a name that has no hash is none of ours, as is said below
+            if (known := self._parts.get(wanted)) is not None:
+                return known
         chosen = tuple(self.attributes[self.index(n)] for n in wanted)
-        if (known := self._parts.get(wanted)) is not None:
-            return known
         among = set(wanted)
         rules = tuple(d for d in self.dependencies if among >= {*d.columns})
         found = Domain(chosen, self._rules_within(among), rules)

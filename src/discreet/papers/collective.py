@@ -29,7 +29,6 @@ iterates of EM are those of a smooth flow, and 5 % of it are followed to within 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -171,14 +170,6 @@ def patience(tables: NoisyTables, start: float) -> float:
     if not (tables.variance > 0).any():
         return constant
     return 1 + slope * math.log(max(start, 1.0))
-
-
-def options_of_first_version(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What the first version did where nothing else was said, in options of today: 25 steps of the published law, and
-    constant damping. It ended before only where parameters stood still, by a tolerance that is no option any more."""
-    defaults = {"iterations": 25, "solver": "dual", "damping": PUBLISHED_DAMPING}
-    kept = {k: v for k, v in said.items() if k != "tolerance"}
-    return {**defaults, **kept, "stopping": "converged", "likelihood": "noise", "tolerance": 0.0}
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from ..io.native import save_model
 from ..io.reading import shown
 from ..learn.certifying import FOUND
 from ..measurement import Measurements
+from ..methods import collective_of_first_version
 from ..models.base import Model
 from ..models.records import RandomState
-from ..papers.collective import options_of_first_version
 from ..privacy.budget import Budget
 from ..privacy.unit import PrivacyUnit
 from ..spec import Learned, Spec, plain
@@ -312,5 +312,5 @@ def _as_given(said: Any, measured: Measurements | None, card: Mapping[str, Any])
         cliques = [list(c) for c in measured.cliques if c]
         return {"family": "field", "method": "noise_aware", "options": {"cliques": cliques, **kept}}
     if which == ("field", "collective") and "likelihood" not in card:
-        return {**said, "options": options_of_first_version(options)}
+        return {**said, "options": collective_of_first_version(options)}
     return said
