@@ -138,6 +138,11 @@ def test_where_nothing_is_known_of_a_probability_the_answer_says_so() -> None:
     assert {half for _, half in unknown.texts()} == {"anything"} and percents(unknown)[0].endswith("% ± anything")
 
 
+def test_a_mean_of_nobody_under_some_noise_is_not_certain() -> None:
+    unknown = Interval(np.array([12.0, 3.0]), np.array([np.nan, 2.5]), np.array([np.nan, 3.5]), 0.9)
+    assert unknown.texts() == [("12.0000", "anything"), ("3.00", "0.50")]
+
+
 def _latent(seed: int, records: int = 10_000):
     """Binary columns with three classes behind them: every pair is correlated, many of them weakly."""
     rng = np.random.default_rng(seed)

@@ -92,9 +92,9 @@ class Interval:
         """Of each entry the estimate and its ±, with the digits that the noise leaves."""
         pairs = zip(self.estimate.reshape(-1), self.half_width.reshape(-1), strict=True)
         out = [(f"{p:.{digits(h)}f}", f"{h:.{digits(h)}f}" if h > 0 else "0") for p, h in pairs]
-        if self.anything is None:
-            return out
-        return [(p, ANYTHING if a else h) for (p, h), a in zip(out, self.anything.reshape(-1), strict=True)]
+        unknown = np.isnan(self.half_width)  # a mean of nobody, under some noise
+        unknown |= False if self.anything is None else self.anything
+        return [(p, ANYTHING if u else h) for (p, h), u in zip(out, unknown.reshape(-1), strict=True)]
 
     def covers(self, target: Any) -> NDArray[np.bool_]:
         return np.asarray((self.lower <= target) & (target <= self.upper))
@@ -298,7 +298,7 @@ class NoiseIntervals:
         if question.kind == "SD":
             return replace(found, note=f"{found.note}; ± makes no room for that")
         lower, upper = numbers.without_a_part(self.model, question, part)
-        lower, upper = np.minimum(found.lower, lower), np.maximum(found.upper, upper)
+        lower, upper = np.fmin(found.lower, lower), np.fmax(found.upper, upper)  # NaN where a refit has no such records
         return replace(found, lower=lower, upper=upper, note=f"{found.note}; ± makes room for that")
 
     def _room(
