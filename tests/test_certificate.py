@@ -139,7 +139,7 @@ def test_tables_share_the_doubt_about_the_number_of_records_by_their_columns():
 
 
 def test_the_worst_is_named_only_if_it_stands_out():
-    assert "The worst, a × b: 0.20 (0.20 to 0.20) at 90 %." in str(Certificate.from_dict(facts((400, 20, 30))))
+    assert "The worst, a × b: 0.2000 (0.1992 to 0.2008) at 90 %." in str(Certificate.from_dict(facts((400, 20, 30))))
     quiet = Certificate.from_dict(facts((31, 29, 30), scale=64.0 * 20))
     assert quiet.outstanding == {} and "No single one stands out; none is further away than" in str(quiet)
     assert quiet.worst_at_most == pytest.approx(0.0155 + 2.39 * 0.01, abs=1e-3)

@@ -158,6 +158,7 @@ def test_whole_tables_and_numbers():
         ("P(age < 0)", "        ^", "no value of column 'age' is < 0; they go from 0 to 120"),
         ("P(age >= 121)", "         ^^^", "no value of column 'age' is >= 121"),
         ("P(30 <= age > 20)", "            ^", "a sign in the same direction as <="),
+        ("P(pay>50=1)", "        ^", "signs stands in quotes"),
         ("P(60 < age < 30)", "  ^^^^^^^^^^^^^", "no value of column 'age' lies between these"),
         ("P(smoke > 3)", "          ^", "column 'smoke' holds categories"),
         ("P(xray > =7.5)", "         ^", "expected a number, found '='"),

@@ -25,6 +25,7 @@ _IN = re.compile(r"(not\s+)?in\s*(?=[{\[])", re.IGNORECASE)
 _KNOWN = re.compile(r"known\s*(?=\()", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d")
 _CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’"}
+_IN_QUOTES = "a name or level with spaces, brackets or signs stands in quotes: \"odd name\"='x y'"
 _LONGEST = 10_000
 _LONGEST_REASON = 1_000
 _WINDOW = 100
@@ -225,7 +226,7 @@ class Parser:
         if again[0] != sign[0]:
             self.here = start
             self.character()
-            self.fail(f"expected a sign in the same direction as {sign}, as in 18 <= age < 65")
+            self.fail(f"expected a sign in the same direction as {sign}, as in 18 <= age < 65; {_IN_QUOTES}")
         third = self.word(_NAME, "a number")
         return Term(second, comparisons=((MIRRORED[sign], first), (again, third)))
 
@@ -284,7 +285,7 @@ class Parser:
         here = self.character()
         reason = f"expected {expected}, found {here!r}" if here else f"expected {expected}, found the end"
         if here and here not in ",=|)":
-            return reason + "; a name or level with spaces, brackets or signs stands in quotes: \"odd name\"='x y'"
+            return f"{reason}; {_IN_QUOTES}"
         return reason
 
     def fail(self, reason: str) -> NoReturn:

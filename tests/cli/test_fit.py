@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -51,6 +52,18 @@ def test_a_schema_and_a_budget_are_enough(desk, discreet):
     assert release.spec.method == "adaptive" and release.model.domain.names == ("smoke", "age", "city")
     for canary in CANARIES:
         assert canary.encode() not in (desk / "model.zip").read_bytes()
+
+
+def test_what_comes_next_can_be_typed_whatever_the_names_are(desk, discreet):
+    (desk / "odd.csv").write_text("claim date,x\n" + "yes,no\nno,yes\n" * 50)
+    (desk / "odd.toml").write_text(
+        'version = 1\n[columns."claim date"]\nlevels = ["yes", "no"]\n[columns.x]\nlevels = ["yes", "no"]\n'
+    )
+    words = ["fit", "odd.csv", "--schema", "odd.toml", "--graph", "claim date -> x", "--epsilon", "1"]
+    lines = discreet(*words, "-o", "an odd.zip", "--no-plan").out.splitlines()
+    for command in next(line for line in lines if line.startswith("Next: ")).removeprefix("Next: ").split("; "):
+        done = discreet(*shlex.split(command)[1:])
+        assert done.code == 0, done.err
 
 
 def test_the_plan_reads_no_row_and_spends_nothing(desk, discreet):

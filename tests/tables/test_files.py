@@ -352,6 +352,10 @@ def test_files_that_are_missing_or_do_not_fit(tmp_path):
     with pytest.raises(InputError, match=r"b\.parquet names no column 'word'") as error:
         words_table(tmp_path / "*.parquet")
     assert SECRET not in str(error.value)
+    (tmp_path / "a.csv").write_text(f"word;other\n{SECRET};{SECRET}\n")
+    with pytest.raises(InputError, match=r"no column 'word' .*divided at ',' it has one field alone") as error:
+        open_table(tmp_path / "a.csv", Domain.of({"word": ["yes"]}), delimiter=",")
+    assert SECRET not in str(error.value)
     with pytest.raises(InputError, match="unit column"):
         open_table(tmp_path / "a.parquet", Domain.of({"word": ["yes"]}), unit="person")
     for limit in (0, -1, "many", "2 X", True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import counted
+from ..question import quoted
 from . import options, rows
 from .choices import line_of, merged
 from .console import note, progress, say, say_json
@@ -215,8 +217,9 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
     kept = ", its card and the noisy tables behind it" if release.measurements is not None else " and its card"
     doubtful = release.card.get("peeked") or options.weak_protection(prepared.procedure.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")
-    name = prepared.domain.names[0]
-    say(f'Next: discreet query {path} "P({name})"; discreet sample {path} -n 1000 -o synthetic.csv')
+    question, file = f"P({quoted(prepared.domain.names[0])})", shlex.quote(str(path))
+    asked = shlex.quote(question) if '"' in question else f'"{question}"'
+    say(f"Next: discreet query {file} {asked}; discreet sample {file} -n 1000 -o synthetic.csv")
 
 
 def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:

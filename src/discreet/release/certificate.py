@@ -57,7 +57,9 @@ class Fit:
     upper: float
 
     def __str__(self) -> str:
-        return f"{_number(self.estimate)} ({_number(self.lower)} to {_number(self.upper)})"
+        places = _places((self.upper - self.lower) / 2, 1)  # so that both ends can be told apart
+        estimate, lower, upper = (_number(x, places) for x in (self.estimate, self.lower, self.upper))
+        return f"{estimate} ({lower} to {upper})"
 
 
 @dataclass(frozen=True)
@@ -417,8 +419,11 @@ def _rounded(fit: Fit) -> dict[str, float]:
     return {key: round(getattr(fit, key), 6) for key in ("estimate", "lower", "upper")}
 
 
-def _number(value: float) -> str:
-    """Two digits, but never as a power of ten."""
-    if value <= 0:
-        return "0"
-    return f"{value:.{min(max(1 - math.floor(math.log10(value)), 2), 6)}f}"
+def _number(value: float, places: int = 0) -> str:
+    """Two digits, but never as a power of ten; with so many places at least."""
+    return f"{value:.{max(_places(value, 2), places)}f}" if value > 0 else "0"
+
+
+def _places(value: float, digits: int) -> int:
+    """So many decimals that this many digits can be seen: two to six."""
+    return min(max(digits - 1 - math.floor(math.log10(value)), 2), 6) if value > 0 else 2

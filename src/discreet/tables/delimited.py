@@ -64,8 +64,15 @@ class DelimitedFile:
                 hint = did_you_mean(name, self.names) if credible else ""
                 raise InputError(
                     f"the first line of {self.path} names no column {name!r} ({role})"
-                    + (hint or "; it must name the columns as the schema does")
+                    + (hint or self.one_field() or "; it must name the columns as the schema does")
                 )
+
+    def one_field(self) -> str:
+        """What may be wrong with a first line of one field: who has a delimiter of their own learns which was used."""
+        if len(self.names) > 1:
+            return ""
+        at = self.form.delimiter.decode()
+        return f"; divided at {at!r} it has one field alone: say --delimiter CHAR if another is meant"
 
     def pieces(self) -> Iterator[Piece]:
         """The records, some at a time; :meth:`batch` makes columns of them."""

@@ -144,7 +144,10 @@ def _why_left_out(name: str, p: Profile, *, numeric: bool) -> str:
     if rare and named:
         return "many values with few rows each: an identifier? It may be the unit column"
     if rare and not numeric:
-        return "many values with few rows each: names, identifiers or free text? It may be the unit column"
+        return (
+            "many values with few rows each: names, identifiers, free text, or numbers whose decimal comma must become "
+            "a point? It may be the unit column"
+        )
     if p.longest > _LONGEST_LABEL and not numeric:
         return "long texts: code them into categories first"
     return ""

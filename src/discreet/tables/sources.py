@@ -171,9 +171,10 @@ class Sources:
                     # Names are suggested only when some are as expected: a first line may be a row.
                     hint = did_you_mean(name, known) if any(w in known for w in wanted) else ""
                     where = "the footer" if isinstance(file, ParquetFile) else "the first line"
+                    one_field = "" if isinstance(file, ParquetFile) else file.one_field()
                     raise InputError(
                         f"{where} of {file.path} names no column {name!r} ({role})"
-                        + (hint or "; it must name the columns as the schema does")
+                        + (hint or one_field or "; it must name the columns as the schema does")
                     )
                 if file.names.count(name) > 1:
                     raise InputError(f"the footer of {file.path} names the column {name!r} twice; rename one of them")
