@@ -233,7 +233,7 @@ def test_too_few_records_for_pairs(budget):
     assert "records noise would hide which pairs of columns matter: then the whole budget goes to" in plan
     with Curator(encode(few, domain), unit, budget) as curator:
         learned = resolve(domain).learn(curator)
-    assert learned.model.edges == () and "independent columns" in learned.model.card["caution"]
+    assert learned.model.edges == () and "columns are independent" in learned.model.card["caution"]
     columns = [m for m in learned.measurements if m.clique]
     assert {len(m.clique) for m in columns} == {1} and contradictions(learned.model.card) == []
     precision = sum(1 / m.noise.variance for m in columns)
@@ -264,7 +264,7 @@ def test_released_distances_decide_where_records_are_neither_few_nor_plenty(budg
     with Curator(encode(rows, domain), PrivacyUnit(), budget) as curator:
         learned = resolve(domain).learn(curator)
     assert bool(learned.model.edges) is strong
-    assert ("independent columns" in learned.model.card.get("caution", "")) is not strong
+    assert ("columns are independent" in learned.model.card.get("caution", "")) is not strong
     assert [s["step"] for s in learned.measurements.release["steps"] if "step" in s][:2] == [
         "tables of single columns",
         "distances of 28 pairs from independent columns",
