@@ -93,9 +93,14 @@ def figure_2(results: Mapping[Setting, list[dict[str, float]]], path: Path) -> N
                 ax.set_ylabel("KL from the truth")
     named = {t: h for ax in axes.flat for h, t in zip(*ax.get_legend_handles_labels(), strict=True)}
     axes[0][-1].legend(named.values(), named.keys(), fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
-    draws = {len(r) for r in results.values()}
-    figure.suptitle(f"draws a point: {', '.join(map(str, sorted(draws)))}")
+    figure.suptitle(f"draws a point: {_counts(results, 'cgm')}; of PSGD {_counts(results, 'psgd')}")
     _save(figure, path)
+
+
+def _counts(results: Mapping[Setting, list[dict[str, float]]], name: str) -> str:
+    """How many draws of a method a point is made of, from the fewest to the most."""
+    counts = {sum(name in r for r in found) for found in results.values()} - {0}
+    return " to ".join(map(str, sorted({min(counts), max(counts)}))) if counts else "none"
 
 
 def figure_3(path: Path, seed: int = 0, draws: int = 10) -> dict[str, list[float]]:

@@ -21,11 +21,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from benchmarks import _mrf_speed, engine
 from benchmarks.harness import one_thread, row
+from benchmarks.scale import local_session
 from discreet import networks
+from discreet.domain import Attribute, Domain
+from discreet.frames import BACKENDS, frame_of
 from discreet.models.base import Model
 from discreet.privacy.budget import ApproxDP
 from discreet.privacy.curator import Curator
@@ -34,11 +39,13 @@ from discreet.privacy.unit import Sensitivity
 from discreet.release import DRAWS, Release
 from discreet.spec import resolve
 from discreet.tables.encode import encode
+from discreet.tables.open import open_table
 
 Row = dict[str, Any]
 BUDGET = ApproxDP(1, "1e-9")
 FULL, QUICK = 1_000_000, 100_000
 REFIT_RECORDS = 10_000
+CLOCK = time.process_time
 
 
 def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterator[Row]:
@@ -50,8 +57,10 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield from _intervals(network, seed, runs)
         yield from _commands(network, folder, seed, runs)
         yield from _encoding(network, rows, seed)
+        yield from _spark(network, folder, rows, seed)
         yield from _files(network, folder, rows, seed)
         yield from _noise(100_000 if quick else 1_000_000)
+        yield from _kernels(runs)
         yield from _installed(runs)
 
 
@@ -103,11 +112,22 @@ def _commands(network: Model, folder: Path, seed: int, runs: int) -> Iterator[Ro
 
 
 def _encoding(network: Model, rows: int, seed: int) -> Iterator[Row]:
+    """Half of the columns are texts, half whole numbers."""
     records = network.sample(rows, seed)
-    setting = f"child, {rows:,} records of text"
-    for backend in ("pandas", "polars", "pyarrow"):
-        frame = records.to_frame(backend)
-        own = min(_processor(partial(encode, frame, network.domain)) for _ in range(3))
+    texts = records.to_frame("pandas").astype(object)
+    half = len(network.domain) // 2
+    domain = Domain(tuple(
+        a if i < half else Attribute.categorical(a.name, a.size) for i, a in enumerate(network.domain.attributes)
+    ))  # fmt: skip
+    columns = {
+        name: texts[name].to_numpy() if i < half else np.ascontiguousarray(records.codes[:, i])
+        for i, name in enumerate(domain.names)
+    }
+    lists = {name: column.tolist() if column.dtype == object else column for name, column in columns.items()}
+    setting = f"child, {rows:,} records, half text"
+    for backend in ("NumPy", *BACKENDS):
+        frame = columns if backend == "NumPy" else frame_of(lists, backend)
+        own = min(_processor(partial(encode, frame, domain)) for _ in range(3))
         floor = min(_processor(partial(_dictionaries, frame)) for _ in range(3))
         yield row(f"processor seconds, encode {backend}", setting, own, target=0.4 * rows / FULL, reference=floor,
                   reference_name="Arrow's dictionary encoding", runs=3)  # fmt: skip
@@ -116,10 +136,73 @@ def _encoding(network: Model, rows: int, seed: int) -> Iterator[Row]:
 def _dictionaries(frame: Any) -> None:
     import pyarrow as pa
 
+    frame = pa.table(frame) if isinstance(frame, dict) else frame
     table = frame if isinstance(frame, pa.Table) else frame.to_arrow() if hasattr(frame, "to_arrow") else None
     table = pa.Table.from_pandas(frame) if table is None else table
     for column in table.columns:
         column.dictionary_encode()
+
+
+def _spark(network: Model, folder: Path, rows: int, seed: int) -> Iterator[Row]:
+    """Encoding by one core, the second time, when Java has compiled what it runs; all processes counted."""
+    spark = local_session(1)
+    if spark is None:
+        return
+    path = folder / "rows.parquet"
+    pyarrow.parquet.write_table(network.sample(rows, seed).to_frame("pyarrow"), path)
+    frame = spark.read.parquet(str(path))
+
+    def written(made: Any) -> None:
+        made.write.format("noop").mode("overwrite").save()
+
+    def encoded() -> None:
+        with open_table(frame, network.domain) as table:
+            written(table._blocks)
+
+    def handed_over() -> None:
+        written(frame.mapInArrow(lambda batches: iter([b for b in batches if b.num_rows < 0]), frame.schema))
+
+    found = {}
+    for name, work in (("ours", encoded), ("scan", partial(written, frame)), ("arrow", handed_over)):
+        times = []
+        for _ in range(4):
+            begun = _of_all_processes()
+            work()
+            times.append(_of_all_processes() - begun)
+        found[name] = min(times[1:]) / rows * 1e6
+    spark.stop()
+    setting = f"child, {rows:,} records of text in Parquet, one core"
+    yield row("microseconds a record, encode on Spark", setting, found["ours"], target=3.0, reference=found["scan"],
+              reference_name="Spark scans the columns", runs=3)  # fmt: skip
+    yield row("encode on Spark, divided", setting, found["ours"] / found["arrow"], reference=1.0,
+              reference_name="Spark hands the columns to Python", runs=3)  # fmt: skip
+
+
+def _of_all_processes() -> float:
+    """Processor seconds of this process and all that it has started, as Linux counts them."""
+    parents, used = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                told = (entry / "stat").read_text().rpartition(")")[2].split()
+                parents[int(entry.name)] = int(told[1])
+                used[int(entry.name)] = sum(map(int, told[11:15])) / os.sysconf("SC_CLK_TCK")
+
+    def ours(process: int) -> bool:
+        while process in parents and process != os.getpid():
+            process = parents[process]
+        return process == os.getpid()
+
+    return sum(seconds for process, seconds in used.items() if ours(process))
+
+
+def _kernels(runs: int) -> Iterator[Row]:
+    """What other benchmarks measure in full."""
+    yield row("one Frank–Wolfe iteration of all columns, without noise", "p = 100, n = 1e5",
+              _mrf_speed.one_iteration(100, runs, CLOCK)[0], target=1.6, reference=1.0, runs=runs,
+              reference_name="p×p×n product in float64")  # fmt: skip
+    yield from engine.compiled_in_the_call(engine.Network("alarm", None), 5 * runs, 0.8, CLOCK)
+    yield from engine.chain(np.random.default_rng(0), runs, 1.5, CLOCK)[1:]
 
 
 def _files(network: Model, folder: Path, rows: int, seed: int) -> Iterator[Row]:
@@ -150,6 +233,7 @@ def _files(network: Model, folder: Path, rows: int, seed: int) -> Iterator[Row]:
 def _noise(cells: int) -> Iterator[Row]:
     import opendp.prelude as dp
 
+    gateway = SecureGateway()
     for kind, make, distance in (
         ("laplace", dp.m.make_laplace, dp.l1_distance(T="i64")),
         ("gaussian", dp.m.make_gaussian, dp.l2_distance(T="f64")),
@@ -160,7 +244,7 @@ def _noise(cells: int) -> Iterator[Row]:
         make(space, distance, 100.0)(zeros)
         theirs = time.perf_counter() - begun
         begun = time.perf_counter()
-        SecureGateway().add_noise(NoiseCall(kind, 100.0, Sensitivity(1, 1, 1, 1)), zeros)  # type: ignore[arg-type]
+        gateway.add_noise(NoiseCall(kind, 100.0, Sensitivity(1, 1, 1, 1)), zeros)  # type: ignore[arg-type]
         ours = time.perf_counter() - begun
         setting = f"{cells:,} cells, {os.cpu_count()} cores"
         yield row(f"{kind} noise divided by OpenDP in one call, wall clock", setting, ours / theirs, target=1.0,

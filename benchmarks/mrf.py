@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import _mrf_levels, _mrf_release
+from benchmarks import _mrf_fields, _mrf_levels
 from benchmarks._mrf_ising import ADD, Found, accuracy, columns_of, recovery
 from benchmarks._mrf_regression import Curve, excess_risk
 from benchmarks._mrf_speed import speed
@@ -38,7 +38,7 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield from accuracy(kept, runs, seed, quick, errors)
         yield from recovery(kept, 3 if quick else 10, seed)
         yield from excess_risk(kept, runs, seed, quick, curves)
-        yield from _mrf_release.rows(kept, runs, seed, quick)
+        yield from _mrf_fields.rows(kept, runs, seed, quick)
         yield from _mrf_levels.rows(kept, runs, seed, quick)
         if data is not None and (data / "nltcs.csv").exists():
             yield from nltcs(data / "nltcs.csv", kept, runs, seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,12 @@ import numpy as np
 
 from benchmarks.harness import ratio, row, seconds
 from discreet.domain import Domain
+from discreet.forecasts import cost_forecast
+from discreet.models import generators
+from discreet.privacy.budget import ApproxDP
 from discreet.privacy.queries.gradients import SpinGradients
+from discreet.privacy.unit import PrivacyUnit
+from discreet.spec import resolve
 from discreet.tables.files import FileTable
 
 Row = dict[str, Any]
@@ -57,6 +63,8 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield from _pairs(path, rows)
         path.unlink()
         yield from _growth(folder, 500_000 if quick else 5_000_000, 2 if quick else 3)
+        yield from _slopes(folder, 6 if quick else 8)
+        yield from _forecasts(folder, (10, 20) if quick else (10, 20, 40))
         yield from _gradients(folder, 400_000 if quick else 10_000_000, seed)
         yield from _spark(folder, 50_000 if quick else 1_000_000)
 
@@ -153,6 +161,64 @@ def _growth(folder: Path, rows: int, repeat: int) -> Iterator[Row]:
               _bend(cells, spent), target=0.15, runs=repeat, costs=spent)  # fmt: skip
 
 
+def _slopes(folder: Path, decades: int) -> Iterator[Row]:
+    """Processor seconds and resident memory of all pairs from files, over decades of rows, columns and cells: from one
+    size to the next, how many decades more for a decade. Half a second of any run is Python's own, and is taken off."""
+    alone = ours(generate(folder / "s.parquet", 1, COLUMNS, "0"))
+    by_rows = [(10**d, COLUMNS, LEVELS) for d in range(5, decades + 1)]
+    by_columns = [(100_000, p, LEVELS) for p in (10, 50, 100, 500)]
+    by_cells = [(100_000, 3, levels) for levels in (18, 58, 183, 577, 1826)]
+    for what, settings, size in (
+        ("rows", by_rows, lambda n, p, k: n),
+        ("pairs of columns", by_columns, lambda n, p, k: p * (p - 1) // 2),
+        ("cells", by_cells, lambda n, p, k: p * (p - 1) // 2 * k * k),
+    ):
+        sizes, seconds_, memory = [], [], []
+        for n, p, k in settings:
+            path = generate(folder / "s.parquet", n, p, f"hash(i * 64 + {{c}}) % {k}", "USMALLINT")
+            found = ours(path, p, k)
+            sizes.append(size(n, p, k))
+            seconds_.append(max(found["first_cpu"] - alone["first_cpu"], 1e-3))
+            memory.append(found["bytes"])
+        slopes = np.diff(np.log(seconds_)) / np.diff(np.log(sizes))
+        setting = f"{sizes[0]:,} to {sizes[-1]:,} {what}"
+        yield row(f"growth with {what}: largest slope", setting, float(slopes.max()), target=1.15, sizes=sizes,
+                  slopes=slopes.tolist(), processor_seconds=seconds_)  # fmt: skip
+        yield row(f"growth with {what}: resident GB at the end", setting, memory[-1] / 1e9,
+                  reference=memory[0] / 1e9, reference_name="at the start", bytes_=memory)  # fmt: skip
+
+
+def _forecasts(folder: Path, columns: tuple[int, ...]) -> Iterator[Row]:
+    """Whole fits of 100,000 records beside what ``plan`` says of them before a row is read."""
+    for p in columns:
+        network = generators.network(p, levels=3, random_state=p)
+        path, domain = folder / "fit.parquet", network.domain
+        network.sample(100_000, p).to_parquet(path)
+        budget = ApproxDP(1, "1e-9")
+        spec = resolve(domain)
+        told = cost_forecast(spec, domain, spec.prepare(domain, PrivacyUnit(), budget))
+        (folder / "schema.json").write_text(json.dumps(domain.to_dict()))
+        words = [sys.executable, "-c", _FIT, str(path), str(folder / "schema.json")]
+        found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+        setting = f"fit, {p} columns of 3 levels, 100,000 records"
+        for what, own, said in (("seconds", found["cpu"], told.seconds), ("bytes", found["bytes"], told.bytes)):
+            yield row(f"{what}, divided by the forecast of plan (at most)", setting, own / said, target=1.5,
+                      reference=said, reference_name="plan", measured=own)  # fmt: skip
+
+
+_FIT = """
+import json, resource, sys, time
+from discreet import ApproxDP, Curator, Domain, open_table, resolve
+path, schema = sys.argv[1:]
+domain = Domain.from_dict(json.loads(open(schema).read()))
+begun = time.process_time()
+with open_table(path, domain) as table, Curator(table, budget=ApproxDP(1, "1e-9")) as curator:
+    resolve(domain).learn(curator)
+print(json.dumps({"cpu": time.process_time() - begun, "bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                  * (1 if sys.platform == "darwin" else 1024)}))
+"""
+
+
 def _bend(sizes: list[int], costs: list[float]) -> float:
     """The largest relative distance of the costs from the best line a + b·size with a ≥ 0."""
     x, y = np.array(sizes, dtype=float), np.array(costs)
@@ -187,30 +253,36 @@ def _gradients(folder: Path, rows: int, seed: int) -> Iterator[Row]:
 # -- Spark -------------------------------------------------------------------------------------------------------------
 
 
-def _spark(folder: Path, rows: int) -> Iterator[Row]:
+def local_session(cores: int) -> Any:
+    """A Spark session on this machine; None without Spark or Java."""
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        return
-    import os
-
-    from discreet.tables.open import open_table
-
+        return None
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    path = generate(folder / "spark.parquet", rows, COLUMNS, f"hash(i * 64 + {{c}}) % {LEVELS}", "TINYINT")
     options = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
     }
-    builder = SparkSession.builder.master("local[2]")
+    builder = SparkSession.builder.master(f"local[{cores}]")
     for name, value in options.items():
         builder = builder.config(name, value)
     try:
         spark = builder.getOrCreate()
     except Exception:  # no Java
-        return
+        return None
     spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def _spark(folder: Path, rows: int) -> Iterator[Row]:
+    spark = local_session(2)
+    if spark is None:
+        return
+    from discreet.tables.open import open_table
+
+    path = generate(folder / "spark.parquet", rows, COLUMNS, f"hash(i * 64 + {{c}}) % {LEVELS}", "TINYINT")
     domain = Domain.of({f"c{i}": LEVELS for i in range(COLUMNS)})
     pairs = list(itertools.combinations(domain.names, 2))
     frame = spark.read.parquet(str(path)).repartition(4).cache()

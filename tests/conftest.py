@@ -17,6 +17,8 @@ from warm import Warm
 # at three times the cost. Before NumPy is imported, and for the processes that tests start as well.
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+# Spark's sessions are short: compiling Java well and collecting garbage in parallel took half of their time.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 # Containers often say that no compiled modules are to be kept; then each of those processes would compile all of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -152,10 +152,13 @@ def test_the_worst_is_named_only_if_it_stands_out():
         ((100, 110, 120), 64.0, 0.2, "good", "about 0.055"),
         ((100, 110, 120), 64.0, 0.1, "poor", "Beware: that does not show a good model."),
         ((100, 110, 120), 64.0 * 400, 0.1, "unclear", "too large to tell"),
+        ((100, 110, 120), 64.0, (0.1, 0.04), "fair", "a fresh sample of them would be 0.040 away"),
+        ((100, 110, 120), 64.0, (0.1, 0.02), "poor", "not shown to be better"),
     ],
 )
 def test_a_bad_certificate_says_so_and_what_to_try(distances, scale, apart, verdict, words):
-    found = Certificate.from_dict(facts(distances, scale=scale, apart=apart))
+    apart, sampling = apart if isinstance(apart, tuple) else (apart, 0)
+    found = Certificate.from_dict(facts(distances, scale=scale, apart=apart, from_sampling=sampling))
     assert found.verdict == verdict and words in str(found)
     assert ("larger budget" in str(found)) == (verdict == "poor")
 

@@ -24,6 +24,7 @@ from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
 from discreet.release.research import ResearchCurator
+from discreet.release.uncertainty import distance
 from discreet.spec import Spec, resolve
 from discreet.tables.encode import encode
 
@@ -277,6 +278,15 @@ def test_files_of_the_first_version_open_and_are_learned_again(path, tmp_path):
         assert release.graph_was_found == ("searched" in path.stem)
     release.save(tmp_path / "again.zip")
     assert Release.load(tmp_path / "again.zip").spec == release.spec
+
+
+def test_em_of_the_first_version_is_made_again_by_its_own_rules():
+    """25 steps of the published law. Today's defaults make another model: with more noise it is 0.2 away."""
+    release = Release.load(next(path for path in FIXTURES if path.stem == "field_collective"))
+    assert (release.spec.options["iterations"], release.spec.options["likelihood"]) == (25, "noise")
+    assert release.refit_distance() < 1e-4
+    today = Spec("field", "collective", {"cliques": release.spec.options["cliques"]})
+    assert distance(release.model, today.estimate(release.measurements, release.model.domain)) > 1e-3
 
 
 @pytest.mark.parametrize(

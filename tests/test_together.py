@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from discreet.release import Release
 from discreet.release.certificate import Fit
 from discreet.release.together import Together
 from discreet.release.uncertainty import Interval, coverage
+from discreet.report.levels import percents
 from discreet.spec import resolve
 from discreet.tables.encode import encode
 
@@ -92,15 +94,48 @@ def test_a_condition_scales_it_and_every_way_to_ask_says_it() -> None:
     np.testing.assert_allclose(table.upper[1], asked.upper)  # a row of the whole table is as wide
     np.testing.assert_allclose(table.lower[1], asked.lower)
     for said in (joint, conditional, asked, table, found.probability({a: release.model.domain[a].labels[0], b: label})):
-        assert "were not measured together" in said.note and said.note.endswith("for which ± makes room")
-    assert found._of_noise(joint, apart, None).note.endswith("for which ± makes no room"), "as of E and QUANTILE"
+        assert "were not measured together" in said.note and "± makes room for that" in said.note
     assert "not measured together" in found.map([a, b]).note
+    narrow = replace(found, together=None)
+    assert not narrow.ask(f"P({a} | {b})").note and (narrow.ask(f"P({a} | {b})").upper <= table.upper).all()
     given = resolve(release.model.domain, graph=networks.load("asia"))
     with Curator(encode(networks.load("asia").sample(500, 0).to_frame(), release.model.domain), budget=PureDP(1)) as c:
         intervals = Release.of(given.learn(c)).intervals(draws=3)
     apart = intervals.marginal(("asia", "xray"))
     assert "rests on the form that the model was given; ± covers noise alone" in apart.note
     assert not intervals.marginal(("asia", "tub")).note and not intervals.marginal("xray").note
+
+
+def _numbers(strength: float) -> Release:
+    """Two columns of numbers that were not measured together, as a release has them, with this certificate's figure."""
+    domain = Domain.of({"x": [0, 1, 2, 3], "y": [0, 10, 20, 30]})
+    codes = np.array(list(itertools.product(range(4), range(4))) * 200)
+    with Curator(encode({"x": codes[:, 0], "y": codes[:, 1] * 10}, domain), budget=PureDP(5)) as curator:
+        found = Release.of(resolve(domain, cliques="x; y").learn(curator)).intervals(draws=3)
+    certified = Certified({("x", "y"): Fit(strength, 0, 1)}, strength)
+    return replace(found, together=Together((frozenset("x"), frozenset("y")), certified))
+
+
+def test_means_and_quantiles_are_widened_by_the_part_of_the_records_that_may_be_elsewhere() -> None:
+    """Pairs .1 off in total variation: .05 of all records, a fifth of those with x = 1. Without the fifth of them that
+    has the smallest y (uniform on 0, 10, 20, 30), the mean is (.05 × 0 + .25 × 60) / .8 = 18.75."""
+    found = _numbers(0.1)
+    mean = found.ask("E(y | x=1)")
+    assert mean.upper == pytest.approx(18.75, abs=0.5) and mean.lower == pytest.approx(11.25, abs=0.5)
+    assert mean.note.endswith("± makes room for that")
+    rows, median = found.ask("E(y | x)"), found.ask("QUANTILE(y, 0.4 | x=1)")
+    assert rows.upper[1] == pytest.approx(float(mean.upper)) and rows.lower[1] == pytest.approx(float(mean.lower))
+    assert median.lower == 10 and median.upper == 20
+    assert found.ask("E(y)").note == "" and found.ask("SD(y | x=1)").note.endswith("± makes no room for that")
+    everything = _numbers(1.0).ask("E(y | x=1)")
+    assert everything.lower == pytest.approx(0) and everything.upper == pytest.approx(30)
+
+
+def test_where_nothing_is_known_of_a_probability_the_answer_says_so() -> None:
+    known, unknown = _numbers(0.1).ask("P(y | x=1)"), _numbers(0.9).ask("P(y | x=1)")
+    assert not known.anything.any() and "anything" not in known.note
+    assert unknown.anything.all() and unknown.note.endswith("of what is ± anything, nothing is known")
+    assert {half for _, half in unknown.texts()} == {"anything"} and percents(unknown)[0].endswith("% ± anything")
 
 
 def _latent(seed: int, records: int = 10_000):
@@ -126,7 +161,7 @@ def test_what_a_field_of_spins_left_out_is_made_room_for() -> None:
         for exact in ExactCurator(table).measure(Marginals(domain, list(itertools.combinations(domain.names, 2)))):
             asked = found.marginal(exact.clique)
             left_out = frozenset(exact.clique) not in edges
-            assert left_out == ("none stood out of the noise, for which ± makes room" in asked.note)
+            assert left_out == ("none stood out of the noise; ± makes room for that" in asked.note)
             if left_out:
                 plain = found.of(lambda m, c=exact.clique: m.marginal(c).probabilities)
                 truth = exact.values / exact.values.sum()

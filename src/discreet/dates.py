@@ -46,7 +46,7 @@ class Dates:
     def __post_init__(self) -> None:
         if self.by not in (*CALENDAR, *CYCLES):
             hint = did_you_mean(str(self.by), (*CALENDAR, *CYCLES))
-            raise SchemaError(f"dates: by is one of {', '.join((*CALENDAR, *CYCLES))}; got {self.by!r}{hint}")
+            raise SchemaError(f"dates: by is the length of a period or a cycle, got {self.by!r}{hint}")
         if not isinstance(self.format, str):
             raise SchemaError(f"dates: format must be a string such as '%d.%m.%Y', got {self.format!r}")
         if self.by in CYCLES and (self.first is not None or self.last is not None):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from . import markup
 from .attribute import Attribute, Level
 from .dependencies import KEYS as DEPENDENCIES
 from .dependencies import Dependency, checked_dependencies, read_dependencies, to_schema, zeros_of
-from .errors import InputError, SchemaError, did_you_mean
+from .errors import InputError, SchemaError, counted, did_you_mean
 from .impossible import Rule, checked_rules
 from .spelling import first_twice, level_text
 
@@ -56,6 +57,10 @@ class Domain:
         object.__setattr__(self, "_index", index)
         object.__setattr__(self, "impossible", checked_rules(self.impossible, self.attributes))
         object.__setattr__(self, "dependencies", checked_dependencies(self.dependencies, self.attributes))
+
+    def __repr__(self) -> str:
+        first = ", ".join(f"{a.name} ({a.size})" for a in self.attributes[:8])
+        return f"Domain({counted(len(self), 'column')}: {first}{', …' if len(self) > 8 else ''})"
 
     def _repr_html_(self) -> str:
         """The columns and their levels, for notebooks."""
@@ -123,9 +128,10 @@ class Domain:
     def project(self, names: Iterable[str] | str) -> Domain:
         """The domain of these columns, in the order given."""
         wanted = (names,) if isinstance(names, str) else tuple(names)
+        with suppress(TypeError):  # a name that has no hash is none of ours, as is said below
+            if (known := self._parts.get(wanted)) is not None:
+                return known
         chosen = tuple(self.attributes[self.index(n)] for n in wanted)
-        if (known := self._parts.get(wanted)) is not None:
-            return known
         among = set(wanted)
         rules = tuple(d for d in self.dependencies if among >= {*d.columns})
         found = Domain(chosen, self._rules_within(among), rules)

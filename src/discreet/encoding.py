@@ -86,7 +86,7 @@ def encode_column(values: Any, attribute: Attribute) -> Codes:
         texts = [unlisted_text(v, attribute) for v in as_list(values)]
         numbers = {text: attribute.number(text) for text in set(texts)}
         return np.fromiter((numbers[text] for text in texts), np.uint64, len(texts))
-    codes = _encode_series(values, attribute) if _is_series(values) else _encode_array(values, attribute)
+    codes = _encode_series(values, attribute) if is_series(values) else _encode_array(values, attribute)
     return codes.astype(code_type(attribute.size), copy=False)
 
 
@@ -157,7 +157,7 @@ def period_codes(moments: NDArray[np.int64], attribute: Attribute) -> NDArray[np
     return codes
 
 
-def _is_series(values: Any) -> bool:
+def is_series(values: Any) -> bool:
     """A column of a frame. Commands that read none start without narwhals, and then nothing can be one."""
     narwhals = sys.modules.get("narwhals")
     return narwhals is not None and isinstance(values, narwhals.Series)
@@ -165,7 +165,7 @@ def _is_series(values: Any) -> bool:
 
 def as_column(values: Any) -> Any:
     """A series or array as it is; anything else as a list, without NumPy's ideas about mixed types."""
-    if isinstance(values, np.ndarray) or _is_series(values):
+    if isinstance(values, np.ndarray) or is_series(values):
         return values
     return list(values) if isinstance(values, Iterable) and not isinstance(values, str) else [values]
 
@@ -217,7 +217,7 @@ def as_list(values: Any) -> list[Any]:
 
 
 def _items(values: Any) -> list[Any]:
-    if _is_series(values):
+    if is_series(values):
         with _quietly():
             return list(values.to_list())
         # a value that Python cannot hold (year 29349) must not decide what becomes of the others

@@ -328,6 +328,6 @@ def _dotted_name_hint(document: Mapping[str, Any], culprit: str | None) -> str:
     """[columns.a.b] is a column "a" with a key "b" to TOML; to a person it is a column with a dot in its name."""
     entry = document["columns"][culprit] if culprit is not None else None
     for key, value in entry.items() if isinstance(entry, dict) else ():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and key != "dates":  # the one key that holds a table
             return f"; a name with a dot stands in quotes: [columns.{_string(f'{culprit}.{key}')}]"
     return ""

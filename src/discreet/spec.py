@@ -24,12 +24,11 @@ from .learn.fields.purpose import workload_of
 from .learn.graph_files import Structure, released_before
 from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
-from .learn.networks.search import SearchedNetwork
 from .learn.procedure import Procedure, Whole
 from .learn.self_check import without_self_check
 from .learn.zeros import enforced, without_impossible
 from .measurement import Measurement, Measurements
-from .methods import EARLIER, FAMILIES, GIVEN, METHODS, SAID, STRUCTURE, Method, method_of, of_today
+from .methods import EARLIER, FAMILIES, GIVEN, METHODS, SAID, SEARCHED, STRUCTURE, Method, method_of, of_today
 from .models.base import Model
 from .privacy.budget import Budget
 from .privacy.curator import Curator
@@ -374,7 +373,7 @@ def resolve(
     if target is not None:
         domain.index(_word(target, "target"))
         said["target"] = target
-    if entry.learner is SearchedNetwork:
+    if (family, entry.name) == SEARCHED:
         said.setdefault("max_parents", 2 if len(domain) <= _FEW_COLUMNS else 1)
     guess_helps = "approximate_size" in entry.options  # it saves buying a noisy count
     if guess_helps and approximate_size is not None and public_size is None:
@@ -389,10 +388,8 @@ def said_by(whoever: Any) -> dict[str, Any]:
 
 def _usual(family: str, structure: Structure | None, domain: Domain) -> str:
     """The method of a family for which none was named."""
-    own = [m for m in METHODS if m.family == family]
-    if structure is None and len(domain) > 1:
-        own = [m for m in own if not m.needs]
-    return next((m.name for m in own), "")
+    any_will_do = structure is not None or len(domain) <= 1
+    return next((m.name for m in METHODS if m.family == family and (any_will_do or not m.needs)), "")
 
 
 def _structure(domain: Domain, graph: Graph | None, cliques: Any) -> Structure | None:

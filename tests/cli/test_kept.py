@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from discreet import networks
 from discreet.cli import kept
 from discreet.io.archive import read_archive, write_archive
+from discreet.models import queries
 from discreet.privacy.budget import PureDP
 from discreet.privacy.curator import Curator
 from discreet.release import Release
@@ -47,6 +49,32 @@ def test_the_second_time_nothing_is_refitted(released, which, monkeypatch, folde
     wider = kept.intervals(release, 0.99, 5, 0).ask("P(smoke)")  # the level is no part of the refits
     assert (wider.half_width > first.half_width).any()
     assert folder.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["found", "given"])
+def test_the_second_time_questions_within_a_clique_need_no_inference(released, which, monkeypatch) -> None:
+    release = released[which]
+    a, b = next(edge for edge in [*release.model.edges, ("smoke", "lung")])
+    code = release.model.domain[b].labels[1]
+    inside = [f"P({b})", f"P({a}, {b})", f"P({a} | {b}={code})", f"P({a} | {b} != {code})"]
+    fresh, second = kept.intervals(release, 0.9, 5, 0), kept.intervals(release, 0.9, 5, 0)
+    wanted, strengths = [fresh.ask(q) for q in inside], [m.edge_strength() for m in fresh.draws]
+    outside = fresh.ask("P(asia, dysp)")
+    assert [m.edge_strength() for m in second.draws] == [pytest.approx(s, abs=1e-12) for s in strengths]
+
+    def calibrated(model, *_):
+        assert model is release.model, "a refit was asked by inference"
+        return _calibrate(model, *_)
+
+    _calibrate = queries.calibrate
+    with monkeypatch.context() as m:
+        m.setattr(queries, "calibrate", calibrated)
+        for question, first in zip(inside, wanted, strict=True):
+            again = second.ask(question)
+            assert np.allclose(again.lower, first.lower, atol=1e-12) and np.allclose(
+                again.upper, first.upper, atol=1e-12
+            )
+    assert np.allclose(second.ask("P(asia, dysp)").upper, outside.upper, atol=1e-12)
 
 
 def test_another_release_seed_or_number_is_another_file(released, folder) -> None:

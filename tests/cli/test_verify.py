@@ -42,6 +42,10 @@ def recipe(family, method, **options):
     return lambda curator: Release.of(Spec(family, method, options).learn(curator))
 
 
+def default(**how):
+    return lambda curator: Release.of(resolve(DOMAIN, **how).learn(curator))
+
+
 RELEASES = {
     "tables": (tables([["a"], ["a", "b"]], weights=[2, 1]), ROW, PureDP(1)),
     "tables of persons": (tables([["a"], ["a", "b"]]), PERSON, ZCDP("1/2")),
@@ -56,6 +60,9 @@ RELEASES = {
     "ising, frank_wolfe": (recipe("ising", "frank_wolfe"), PERSON, ZCDP("1/2")),
     "pairwise, frank_wolfe": (recipe("pairwise", "frank_wolfe"), ROW, PureDP(1)),
     "binary, maximal": (recipe("binary", "maximal_monomials", order=2, min_weight=0.2), ROW, ZCDP(1)),
+    "default": (default(certify=0.05), ROW, APPROX),
+    "default, pure": (default(certify=0.05), PERSON, PureDP(1)),
+    "default, zCDP": (default(certify=0.05), REPLACED, ZCDP("1/2")),
     "descent": (
         lambda curator: Release(PrivateDescent(CLIQUES, approximate_size=400, rounds=5, rate=0.1).fit(curator)),
         ROW,
@@ -247,6 +254,49 @@ def test_a_step_that_records_no_noise_does_not_pass(made, tmp_path):
         found = verified(tmp_path / "t.zip", forged, arrays)
         assert found.code == Exit.CONTRADICTION
         assert any("step 1 (Marginals a …): it does not record its noise" in p for _, p in found.problems)
+
+
+@pytest.mark.parametrize("name", ["default", "default, pure", "default, zCDP"])
+@pytest.mark.parametrize("certify", [0, 0.04, 0.06])
+def test_a_certificate_of_another_share_than_its_steps_is_found(name, certify, made, tmp_path):
+    header, arrays = opened(made[name])
+    assert header["release"]["spec"]["certify"] == 0.05
+    header["release"]["spec"]["certify"] = certify
+    found = verified(tmp_path / "t.zip", header, arrays)
+    assert found.code == Exit.CONTRADICTION
+    assert any("to a certificate of fit, and the steps on its card 5.000%" in p for _, p in found.problems)
+
+
+def test_distances_that_no_step_has_paid_for_are_found(made, tmp_path):
+    header, arrays = opened(made["default, zCDP"])
+    true = header["release"]["measurements"]["release"]["found"]
+    assert {"pairs", "pairs_deviation", "missed", "missed_deviation"} <= set(true)
+
+    def said(**change):
+        forged = copy.deepcopy(header)
+        forged["release"]["measurements"]["release"]["found"] |= change
+        problems = verified(tmp_path / "t.zip", forged, arrays).problems
+        return [p for code, p in problems if code == Exit.CONTRADICTION]
+
+    assert said() == []
+    for change in (
+        {"pairs_deviation": true["pairs_deviation"] / 2},
+        {"pairs": [*true["pairs"], [["a", "b", "c"], 5]]},
+        {"more": true["pairs"], "more_deviation": true["pairs_deviation"] * 2},
+        {"a": true["pairs"], "b": true["pairs"], **{f"{k}_deviation": true["pairs_deviation"] for k in "ab"}},
+    ):
+        assert any("no step has paid for these" in p for p in said(**change)), change
+    assert said(more_deviation=1) != []  # and nonsense is no crash
+    assert said(pairs_deviation="x") != []
+
+
+def test_what_a_certificate_is_worth_is_said(made, tmp_path):
+    header, arrays = opened(made["default"])
+    found = verified(tmp_path / "t.zip", header, arrays)
+    assert any("The certificate of fit is about this model. Its figures are noisy numbers" in s for s in found.lines)
+    header["card"]["certificate"]["computed"] = "from 10 sampled records"
+    found = verified(tmp_path / "t.zip", header, arrays)
+    assert any("is about this model was not checked" in line for line in found.lines)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, "1e999999999", "x", None, [], {}, True, 5e-324, 10**30, 1e308])

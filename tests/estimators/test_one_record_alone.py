@@ -17,8 +17,8 @@ from discreet.estimators import PrivateGraphicalModel, PrivateLogisticRegression
 from discreet.estimators.base import as_codes, as_numbers
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.queries.likelihood import LogLikelihood
-from discreet.tables.encode import digest_of
 from discreet.tables.memory import MemoryTable
+from discreet.tables.persons import digest_of
 
 ODD = [None, "?", [1], np.nan, 10**400, np.datetime64("2020-01-01"), object(), b"\xff", 1j]
 

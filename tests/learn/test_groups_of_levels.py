@@ -22,7 +22,9 @@ from discreet.noise import Noise
 from discreet.privacy.claims import contradictions
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.mechanisms import SecureGateway
+from discreet.privacy.queries.distances import Distances, WorstTable, WorthMeasuring
 from discreet.privacy.query import CellSums, LargestSum, Marginals
+from discreet.privacy.requests import Select
 from discreet.privacy.unit import PrivacyUnit as Unit
 from discreet.schema import parse_schema
 from discreet.spec import resolve
@@ -154,6 +156,21 @@ def test_a_column_and_its_groups_are_not_asked_for_together_nor_row_by_row():
         np.testing.assert_array_equal(grouped.counts.sum(0), fine.counts.reshape(6, 10).sum(1))
         sums = curator.measure(CellSums(both, ["age in groups"], np.arange(6)[:, None]))[0]
         assert sums.counts[0] == np.arange(6) @ grouped.counts.sum(0)
+
+
+def test_choices_among_tables_of_groups_say_which_levels_are_taken_together():
+    """The names of the tables are the same whatever the groups are."""
+
+    def asked(codes):
+        grouped = Attribute.categorical("a in groups", 2, groups=Groups(FIVE["a"], codes))
+        domain = Domain((grouped, FIVE["c"]))
+        distances = Distances(domain, [domain.names], [np.zeros(domain.shape)])
+        return [WorstTable(distances), WorthMeasuring(distances, [1]), LargestSum(distances)]
+
+    for one, other in zip(asked((0, 1, 1)), asked((0, 0, 1)), strict=True):
+        assert one.candidates == other.candidates
+        assert one.describe() != other.describe()
+        assert Select(PureDP(1), one).describe() != Select(PureDP(1), other).describe()
 
 
 class RowByRow(Marginals):

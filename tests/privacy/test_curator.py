@@ -15,7 +15,7 @@ from untouchable import Untouchable
 from discreet.domain import Attribute, Domain
 from discreet.errors import BudgetError, InputError, LedgerError, NotAReleaseError
 from discreet.measurement import Measurement, Measurements
-from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
+from discreet.privacy.budget import ZCDP, ApproxDP, GaussianDP, PureDP
 from discreet.privacy.calibration import amplified
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.ledger import Ledger
@@ -97,6 +97,45 @@ def test_it_refuses_before_it_touches_the_rows(what, budget, share, message):
         ASKING[what](curator, share)
     assert curator.spent is None
     assert len(ledger.entries) == 1
+
+
+MORE_WAYS = {
+    **ASKING,
+    "large cells": lambda c, share: c.large_cells(["smoke"], share),
+    "open vote": lambda c, share: c.vote(lambda block: "x", 4, share),
+    "vote for each": lambda c, share: c.vote_for_each(lambda block: "01", 2, 4, share),
+    "vote and test": lambda c, share: c.vote_and_test(lambda block: "x", 4, share),
+    "in sequence": lambda c, share: c.in_sequence(share),
+    "in steps": lambda c, share: c.in_steps(share, F(1, 10**8)),
+    "all of it set aside": lambda c, share: c.in_steps(share, F(1, 10**7)),
+    "in Gaussian steps": lambda c, share: c.in_gaussian(share),
+    "Gaussian steps, all of it set aside": lambda c, share: c.in_gaussian(share, F(1, 10**7)),
+}
+SHARES = [
+    PureDP("0.01"),
+    ZCDP("0.0001"),
+    ApproxDP("0.01", "1e-7"),
+    GaussianDP("0.0001"),
+    GaussianDP("0.0001", "0.005"),
+]
+
+
+@pytest.mark.parametrize("what", MORE_WAYS)
+@pytest.mark.parametrize("share", SHARES, ids=lambda share: repr(share.to_dict()))
+@pytest.mark.parametrize("within", ["the whole", "Gaussian steps", "a sequence"])
+def test_what_is_refused_is_not_booked(what, share, within):
+    """In every notion of a share, whether it can be paid with it or not."""
+    curator = Curator(rows(), budget=ApproxDP(1, "1e-6"), delta_for_tests="2e-7")
+    asked = {
+        "the whole": lambda: curator,
+        "Gaussian steps": lambda: curator.in_gaussian(ApproxDP("0.5", "1.5e-7"), F(1, 10**8)),
+        "a sequence": lambda: curator.in_sequence(ApproxDP("0.5", "1.5e-7")),
+    }[within]()
+    before = len(asked.bookings), len(curator.steps)
+    try:
+        MORE_WAYS[what](asked, share)
+    except (BudgetError, InputError):
+        assert (len(asked.bookings), len(curator.steps)) == before
 
 
 BAD = {

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import resource
 import signal
 import sqlite3
@@ -17,10 +18,11 @@ import numpy as np
 import pytest
 
 from discreet.domain import Domain
-from discreet.errors import BudgetError, LedgerError
+from discreet.errors import BudgetError, DamagedLedgerError, LedgerError
 from discreet.privacy.budget import ZCDP, ApproxDP, PureDP
 from discreet.privacy.curator import Curator
 from discreet.privacy.ledger import Ledger
+from discreet.privacy.ledger_access import patiently
 from discreet.privacy.ledger_entries import Had, connect
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.encode import encode
@@ -337,6 +339,49 @@ def test_a_full_disk_spends_nothing(path, monkeypatch):
     assert Ledger.open(path).spent == PureDP(Fraction(taken + 1, 1000))
 
 
+@pytest.mark.parametrize("how", ["by its name", "by its bytes"])
+@pytest.mark.parametrize("when", ["before it is locked", "before the commit"])
+def test_a_ledger_that_is_replaced_while_it_is_charged_is_noticed(path, tmp_path, monkeypatch, how, when):
+    """An old copy is put in its place after the file was opened: what is written would be nowhere."""
+    ledger = Ledger.create(path, PureDP(1))
+    old = path.read_bytes()
+    ledger.charge(PureDP(0.25), ROW)
+    replaced = []
+
+    def replacing(connection, place, statement, values=()):
+        if (
+            statement == {"before it is locked": "BEGIN IMMEDIATE", "before the commit": "COMMIT"}[when]
+            and not replaced
+        ):
+            replaced.append(statement)
+            if how == "by its bytes":
+                path.write_bytes(old)
+            else:
+                (tmp_path / "copy").write_bytes(old)
+                os.replace(tmp_path / "copy", path)
+        return patiently(connection, place, statement, values)
+
+    monkeypatch.setattr("discreet.privacy.ledger.patiently", replacing)
+    try:
+        ledger.charge(PureDP(0.25), ROW)
+    except LedgerError as error:
+        assert re.search("replaced|put back|nothing was spent", str(error))
+    else:  # so small a ledger is written as a whole: the old bytes are gone again
+        assert (how, when) == ("by its bytes", "before the commit")
+        assert Ledger.open(path).spent == PureDP(0.5)
+    assert replaced
+
+
+def test_a_ledger_put_back_to_before_its_own_charge_is_noticed(path):
+    """Also when nothing was looked up since."""
+    ledger = Ledger.create(path, PureDP(1))
+    old = path.read_bytes()
+    ledger.charge(PureDP(0.75), ROW)
+    path.write_bytes(old)
+    with pytest.raises(DamagedLedgerError, match="put back"):
+        ledger.charge(PureDP(0.75), ROW)
+
+
 def test_a_locked_ledger_is_waited_for(path):
     ledger = Ledger.create(path, PureDP(1))
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -402,6 +447,7 @@ import sys
 from discreet.errors import BudgetError
 from discreet.privacy.budget import PureDP
 from discreet.privacy.ledger import Ledger
+from discreet.privacy.ledger_access import patiently
 from discreet.privacy.unit import PrivacyUnit
 
 ledger, taken = Ledger.open(sys.argv[1]), 0
@@ -446,6 +492,7 @@ RELEASER = """
 import os, sys
 from discreet.privacy.budget import PureDP
 from discreet.privacy.ledger import Ledger
+from discreet.privacy.ledger_access import patiently
 from discreet.privacy.unit import PrivacyUnit
 
 ledger = Ledger.open(sys.argv[1])

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Attribute, Domain
-from discreet.encoding import encode_column
+from discreet.encoding import Hashed, encode_column
 from discreet.errors import InputError, SchemaError
 from discreet.schema import parse_schema
+from discreet.tables.encode import _codes as tables_codes
 from discreet.tables.encode import encode
 
 TEXT = Attribute.categorical("text", ["red", "grün", "7"], missing="NA", other="else")
@@ -405,3 +406,65 @@ def test_times_beyond_the_calendar_neither_fail_nor_change_how_others_are_read(f
     assert codes(seconds) == alone
     for i, j in itertools.permutations(range(len(seconds)), 2):
         assert codes([seconds[i], seconds[j]]) == [alone[i], alone[j]]
+
+
+AWKWARD = ["red", "grün", "gru\u0308n", " red", "Red", "7", "7.0", "07", "", " ", "NA", "else", "nan", "None", "true",
+           "1", "2.5", "1e0", "red\0", "re\0d", "😀", "x" * 5000, "2020-01-31", "\u2028", "ﬁ"]  # fmt: skip
+READ_AS = [
+    TEXT,
+    FLAG,
+    NUMBER,
+    Attribute.categorical("close", ["Red", "7"], missing="NA", other="else", strip=True, ignore_case=True),
+    parse_schema('[columns.day]\ndates = {from = 2020-01-01, to = 2020-03-31, by = "month"}\nmissing = "none"')["day"],
+    Hashed.of(TEXT, b"key"),
+]  # fmt: skip
+
+
+def declared_as_texts(values):
+    """These texts in every type that holds texts alone, by name."""
+    arrow = pa.array(values, pa.string())
+    return {
+        "arrow": pa.chunked_array([arrow[:3], arrow[3:3], arrow[3:]]),
+        "large": arrow.cast(pa.large_string()),
+        "view": arrow.cast(pa.string_view()),
+        "dictionary": arrow.dictionary_encode(),
+        "polars": pl.Series(values, dtype=pl.String),
+        "polars categories": pl.Series(values, dtype=pl.Categorical),
+        **{t: pd.Series(values, dtype=t) for t in ("str", "string[python]", "string[pyarrow]", "category", "object")},
+    }
+
+
+@pytest.mark.parametrize("attribute", READ_AS, ids=lambda a: a.name if not isinstance(a, Hashed) else "hashed")
+def test_columns_of_texts_are_read_as_each_text_by_itself(attribute):
+    values = [*AWKWARD, None, *reversed(AWKWARD), "red"]
+    alone = [int(encode_column([value], attribute)[0]) for value in values]
+    domain = Domain((attribute,)) if not isinstance(attribute, Hashed) else None
+    for kind, column in declared_as_texts(values).items():
+        if isinstance(column, pa.ChunkedArray | pa.Array):
+            column = pa.table({attribute.name: column})[attribute.name]
+        series = nw.from_native(column, series_only=True)
+        assert tables_codes(series, attribute).tolist() == alone, kind
+        if domain is not None:
+            table = encode({attribute.name: series}, domain)
+            assert codes(table)[attribute.name] == alone, kind
+
+
+def test_texts_that_are_not_unicode_do_not_change_how_others_are_read():
+    halves = ["red", "\ud800", None, "7", "blue"]
+    for kind in ("string[python]", "object"):
+        assert codes(encode(pd.DataFrame({"text": pd.Series(halves, dtype=kind)}), Domain((TEXT,))))["text"] == [
+            0, 4, 3, 2, 4]  # fmt: skip
+    raw = pa.array([b"red", b"\xff\xfe", None, b"7", b"blue"])
+    valid, offsets, data = raw.buffers()
+    broken = pa.StringArray.from_buffers(len(raw), offsets, data, valid)
+    assert codes(encode(pa.table({"text": broken}), Domain((TEXT,))))["text"] == [0, 4, 3, 2, 4]
+    read = codes(encode(pa.table({"close": broken}), Domain((READ_AS[3],))))["close"]
+    assert read == [0, 3, 2, 1, 3]
+
+
+def test_objects_of_pandas_are_read_value_by_value_whatever_they_look_like():
+    """All texts at first sight, and one record more makes them something else: the codes of the others stay."""
+    texts = pd.Series(["red", "7", "blue"], dtype=object)
+    more = pd.Series(["red", "7", "blue", 7, True], dtype=object)
+    one, two = (codes(encode(pd.DataFrame({"text": s}), Domain((TEXT,))))["text"] for s in (texts, more))
+    assert one == [0, 2, 4] and two == [0, 2, 4, 2, 4]

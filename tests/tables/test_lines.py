@@ -258,6 +258,19 @@ def test_a_stray_quote_swallows_no_other_row(tmp_path, end):
             assert usual <= with_it and with_it.total() <= 41, record[:20]
 
 
+def test_a_carriage_return_where_reading_pauses_is_part_of_its_field(monkeypatch):
+    """In a record that spans lines, in a column that is not the last: half of a line end it cannot be."""
+    for middle in (b"\r", b"x\r", b"\rx", b"\r\r", b'"\r"'):
+        text = b'"a\r\nb",' + middle + b',c\r\n"d\r\n",,e\r\n'
+        form = Form(3, b",", b"\r\n")
+        whole = rows_of(text, form)
+        assert set(whole) == {("a\r\nb", middle.strip(b'"').decode(), "c"), ("d\r\n", None, "e")}
+        for chunk in range(1, len(text)):
+            monkeypatch.setattr(lines, "CHUNK", chunk)
+            assert rows_of(text, form) == whole, (middle, chunk)
+        monkeypatch.undo()
+
+
 def test_the_header_line_alone_says_how_lines_end(tmp_path):
     assert cells(tmp_path / "d.csv", b"a,b\nyes,no\r\nyes,no\n").total() == 2
     assert cells(tmp_path / "d.csv", b"a,b\nyes,no\rno,no\rno,no\n") == {(0, 0): 1}  # "no\rno" is not listed

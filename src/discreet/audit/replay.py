@@ -34,6 +34,8 @@ Algorithm = Callable[[Curator], Any]
 MakeCurator = Callable[..., Curator]
 SIZES = (3, 0, 1, 100, 1_000, 10_000)
 """Numbers of units of large tables."""
+MORE = 20
+"""Pairs that are looked at from the first failure on: what else fails shows there, if anywhere."""
 
 
 # -- running -------------------------------------------------------------------------------------------------------
@@ -136,9 +138,11 @@ def audit_replay(
     **options: Any,
 ) -> list[Finding]:
     """Record/replay on many random neighbours, small ones and (``sizes``) large ones. Returns one finding a failed
-    check (with the first pair that showed it), or a single passed finding."""
+    check (with the first pair that showed it), or a single passed finding. A few pairs after the first failure it
+    stops."""
     first: dict[str, Finding] = {}
     returned = False
+    left = MORE
     every = chain(pairs(domain, unit, count, seed, largest), large_pairs(domain, unit, sizes, seed))
     for number, pair in enumerate(every):
         outcome = _replayed(pair, algorithm, domain, unit, budget, make_curator, gateway, options)
@@ -146,8 +150,12 @@ def audit_replay(
         for finding in outcome.problems:
             detail = f"{finding.detail} (pair {number}, {pair.what}, {len(pair.left.codes)} rows)"
             first.setdefault(finding.name, Finding(finding.name, False, detail))
-    if not returned:  # an audit of an algorithm that always fails would show nothing
-        first["the algorithm returns"] = Finding("the algorithm returns", False, f"it raised on all {count} tables")
+        left -= bool(first)
+        if left == 0:
+            break
+    else:
+        if not returned:  # an audit of an algorithm that always fails would show nothing
+            first["the algorithm returns"] = Finding("the algorithm returns", False, f"it raised on all {count} tables")
     tried = count + len(sizes)
     return list(first.values()) or [Finding(f"record and replay on {tried} neighbours, {unit.relation}", True)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from .query import open_release
 
 if TYPE_CHECKING:
     from ..domain import Domain
+    from ..evaluate.evaluation import Evaluation
     from ..models.base import Model
     from ..release import Release
     from ..tables.base import Table
@@ -101,7 +103,8 @@ def evaluate(
             raise InputError(f"{error}; {_UNKNOWN_WINDOWS}") from None
         raise
     releases: dict[str, Model | Table] = {}
-    for path, name in zip(compared, _names(compared), strict=True):
+    names = dict(zip(compared, _names(compared), strict=True))
+    for path, name in names.items():
         if path in models:
             releases[name] = models[path]
         else:
@@ -110,6 +113,7 @@ def evaluate(
     with progress():
         table = rows.open_rows(data, text, domain, None, where, windows)
         found = compare(table, releases, targets=target or (), triples=triples, classifiers=not no_classifiers)
+    found = replace(found, notes=(*found.notes, *_beside_certificates(found, names, opened)))
     if page is not None:
         from ..evaluate.page import evaluation_html
         from ..report.pages import write_report
@@ -124,6 +128,21 @@ def evaluate(
         say("A row is a window here; all windows of a person were counted, also where the release counted fewer.")
     say(f"Wrote {page}: open it in a browser.")
     note(f"{page} must not be published: it shows private rows without protection.")
+
+
+def _beside_certificates(found: Evaluation, names: dict[Path, str], opened: dict[Path, Release]) -> list[str]:
+    """Where a release's own certificate calls it something else than the rows do: why."""
+    out = []
+    for path, release in opened.items():
+        said = "unclear" if release.certificate is None else release.certificate.verdict
+        here = found.verdict(found[names[path]])
+        if said not in ("unclear", here):  # what is unclear there explains itself
+            out.append(
+                f"{names[path]} is {here} here and {said} by its certificate. That one sees the rows through noise: it "
+                "says what is certain at 95 %, and of independent columns it knows only how far the model is from "
+                "them. Here the rows themselves were looked at."
+            )
+    return out
 
 
 def _is_model(path: Path) -> bool:

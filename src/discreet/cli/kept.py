@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import time
 from collections.abc import Mapping
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 FOLDER = "DISCREET_CACHE"
 WORTHWHILE = 0.1
 """Processor seconds of work below which nothing is kept."""
+MARGINALS = "-marginals"
+"""What the refits say of their own cliques, which is what most questions are about."""
 MOST_FILES, MOST_BYTES = 100, 100_000_000
 """Of all that is kept; the oldest go first. A single file has a tenth of the bytes at most."""
 
@@ -52,21 +55,20 @@ def _file(release: Release, draws: int, seed: int) -> Path | None:
 def _digest(release: Release, draws: int, seed: int) -> str:
     """Of all that the refits follow from, this version of the program included."""
     from .. import __version__
-    from ..io.strictjson import dump_json
     from ..spec import plain
 
     assert release.spec is not None and release.measurements is not None
     (header, tables), (about, sums) = release.model.to_archive(), release.measurements.to_archive()
     said = {k: v for k, v in header.items() if k != "card"}
     digest = hashlib.sha256(
-        dump_json(
+        json.dumps(
             {
                 "by": [__version__, draws, seed],
                 "spec": plain(release.spec.to_dict()),
                 "model": said,
                 "sums": plain(about),
             }
-        )
+        ).encode()
     )
     for name, array in sorted({**tables, **{f"sums {k}": v for k, v in sums.items()}}.items()):
         digest.update(name.encode() + array.tobytes())
@@ -77,6 +79,7 @@ def _write(file: Path, found: NoiseIntervals) -> None:
     import numpy as np  # help starts without it
 
     from ..io.archive import write_archive
+    from ..models.queries import clique_marginals
 
     if found.exact is not None and found.exact is not found.model:
         models = {"draw": found.draws, "centre": (found.centre,), "exact": (found.exact,)}
@@ -88,6 +91,9 @@ def _write(file: Path, found: NoiseIntervals) -> None:
         if any(header["model"] != each[0][0]["model"] for header, _ in each):
             return  # refits with different graphs do not fit into one table
         arrays |= {f"{part}.{name}": np.stack([a[name] for _, a in each]) for name in each[0][1]}
+        known = [m for m in map(clique_marginals, members) if m is not None]
+        if len(known) == len(members):
+            arrays[f"{part}{MARGINALS}"] = np.stack(known)
     if sum(a.nbytes for a in arrays.values()) > MOST_BYTES / 10:
         return
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -105,7 +111,8 @@ def _read(file: Path, release: Release, level: float) -> NoiseIntervals | None:
     try:
         header, arrays = read_archive(file)
         about = {**model.to_archive()[0], "card": None, "domain": model.domain}
-        parts = {part: _models(model, about, arrays, part) for part in ("draw", "centre", "exact")}
+        homes: dict[Any, Any] = {}
+        parts = {part: _models(model, about, arrays, part, homes) for part in ("draw", "centre", "exact")}
         os.utime(file)
         exact = parts["exact"][0] if parts["exact"] else model
         about_noise = (header["records"], header["deviation"])
@@ -115,10 +122,17 @@ def _read(file: Path, release: Release, level: float) -> NoiseIntervals | None:
         return None
 
 
-def _models(model: Any, about: Mapping[str, Any], arrays: Mapping[str, Any], part: str) -> list[Any]:
+def _models(
+    model: Any, about: Mapping[str, Any], arrays: Mapping[str, Any], part: str, homes: dict[Any, Any]
+) -> list[Any]:
+    from ..models.queries import remember
+
     own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{part}.")}
     count = len(next(iter(own.values()))) if own else 0
-    return [type(model).from_archive(about, {name: array[i] for name, array in own.items()}) for i in range(count)]
+    made = [type(model).from_archive(about, {name: array[i] for name, array in own.items()}) for i in range(count)]
+    for one, marginals in zip(made, arrays.get(f"{part}{MARGINALS}", ()), strict=False):
+        remember(one, marginals, homes)
+    return made
 
 
 def _tidy(folder: Path) -> None:

@@ -115,13 +115,14 @@ def show_sweep(prepared: Prepared, said: list[str], *, as_json: bool) -> None:
 
 def _bounds(prepared: Prepared) -> list[str]:
     """Where the graph is learned with the parameters: how many records these would need, from experience."""
-    from ..papers.theory import advise
     from ..privacy.budget import ZCDP, ApproxDP
 
     spec, budget, domain = prepared.spec, prepared.procedure.budget, prepared.domain.forecast
     told = {**spec.entry.options, **spec.options}
     if spec.entry.needs or "min_weight" not in told or len(domain) < 2:
         return []
+    from ..papers.theory import advise  # much to load, for few plans
+
     weight = float(told["min_weight"] or TYPICAL_WEIGHT)
     spent = {"rho": float(budget.rho)} if isinstance(budget, ZCDP) else {"epsilon": float(budget.epsilon)}  # type: ignore[attr-defined]
     if isinstance(budget, ApproxDP):

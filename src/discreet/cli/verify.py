@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _GRAPH = "graph"
 FOUND = "certificate"
+_FIGURES = (
+    "Its figures are noisy numbers, which follow from nothing else in the file: that they are those of the records is "
+    "the word of whoever made it."
+)
 _ORDER = (Exit.SIGNATURE, Exit.NOT_TO_BE_PUBLISHED, Exit.CONTRADICTION, Exit.CHECK_FAILED)
 """Which exit code is taken when there are several problems."""
 
@@ -132,6 +136,7 @@ def _verify_measurements(file: Path, found: Findings) -> None:
 def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -> None:
     from ..models.records import origin_of
     from ..release import Release
+    from ..release.agreement import disagreements
     from ..release.uncertainty import SAME
 
     release = Release.load(file, limits)
@@ -146,6 +151,9 @@ def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -
             )
         return
     _verify_statement(release.card, release.model.domain, found, release.measurements, _bought(release, found))
+    besides = {} if release.measurements is None else dict(release.measurements.release.get("found") or {})
+    for disagreement in disagreements(release.card, release.spec, besides):
+        found.wrong(disagreement, Exit.CONTRADICTION)
     for key in sorted(set(release.run) & {"data", "ledger", "output"}):
         found.wrong(f"it says where private files lie ({key})")
     if release.measurements is not None:
@@ -169,13 +177,22 @@ def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -
 def _bought(release: Release, found: Findings) -> list[Any]:
     """The noise of the certificate, for which the release's own steps have paid. One that was bought by itself has a
     statement of its own, which is checked here."""
+    from ..models.marginals import EXACTLY
     from ..privacy.claims import Noised, contradictions
 
     certificate = release.certificate
     if certificate is None:
         return []
-    if not certificate.is_about(release.model):
+    about = certificate.is_about(release.model)
+    if not about:
         found.wrong("its certificate of fit is about another model")
+    elif certificate.computed == EXACTLY:
+        found.lines.append(f"The certificate of fit is about this model. {_FIGURES}")
+    else:
+        found.lines.append(
+            f"Whether the certificate of fit is about this model was not checked: the model's tables were computed "
+            f"{certificate.computed}. {_FIGURES}"
+        )
     drawn = [Noised(FOUND, n.noise.kind, n.noise.scale, moves=moves) for n, moves in certificate.drawn]
     if certificate.paid is None:
         return drawn

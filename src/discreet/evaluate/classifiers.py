@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,9 +43,11 @@ def predicted(domain: Domain, target: str, train: Codes, test: Codes) -> Codes:
     classes = np.unique(train[:, at])
     if len(classes) == 1:
         return np.full(len(test), classes[0])
-    learned = (
-        _sklearn("linear_model").LogisticRegression(max_iter=_ITERATIONS).fit(levels(domain, train, at), train[:, at])
-    )
+    with warnings.catch_warnings():
+        # Stopped early it is as good a classifier for a comparison, and all are stopped alike.
+        warnings.simplefilter("ignore", _sklearn("exceptions").ConvergenceWarning)
+        regression = _sklearn("linear_model").LogisticRegression(max_iter=_ITERATIONS)
+        learned = regression.fit(levels(domain, train, at), train[:, at])
     return np.asarray(learned.predict(levels(domain, test, at)), dtype=np.int64)
 
 

@@ -22,6 +22,7 @@ from ..domain import Clique, Domain
 from ..errors import InputError, counted
 from ..io.strictjson import PRIVATE_MARK
 from ..models.base import Model
+from ..models.marginals import from_sampling
 from ..tables.base import Table
 from . import scores
 from .classifiers import FEWEST, Trained, accuracy_of, propensity, trained
@@ -298,7 +299,7 @@ def evaluate(
         scores.total_variation(table, scores.independent([singles[n] for n in clique]))
         for clique, table in zip(asked.cliques, real.tables, strict=True)
     ]
-    sampling = [scores.from_sampling(table, real.records or 0) for table in real.tables]
+    sampling = [from_sampling([table], real.records or 0) for table in real.tables]
     notes = _notes(asked)
     found: list[tuple[tuple[Trained, ...], float | None]] = [((), None)] * len(sides)
     pmse_of_rows = None

@@ -36,20 +36,6 @@ def k_marginal(distances: Sequence[float] | Array) -> float:
     return 1000 * (1 - float(np.mean(distances)))
 
 
-def from_sampling(p: Array, records: int) -> float:
-    """How far a fresh sample of so many records would be from the table, on average.
-
-    ½ Σ √(1 − p) E|X − λ| / n with X of Poisson's law of mean λ = np, where E|X − λ| = 2 e^−λ λ^(k+1) / k! for k = ⌊λ⌋.
-    The root is what makes a count's variance binomial.
-    """
-    from scipy.special import gammaln
-
-    expected = p[p > 0] * records
-    whole = np.floor(expected)
-    deviation = 2 * np.exp((whole + 1) * np.log(expected) - expected - gammaln(whole + 1))
-    return float((np.sqrt(1 - np.minimum(p[p > 0], 1)) * deviation).sum() / 2 / records)
-
-
 def independent(singles: Sequence[Array]) -> Array:
     """The table of independent columns."""
     out = np.ones(())

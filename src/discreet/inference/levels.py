@@ -8,6 +8,7 @@ Every sum is taken relative to the largest of its terms, so that any range of po
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -55,18 +56,21 @@ class Levels:
         kinds = [(d, *self._kind(schedule, i)) for i, d in enumerate(depth)]
         self.fits = kinds == sorted(kinds) and len(kinds) >= FEWEST_CLIQUES
         self.fits = self.fits and sum(schedule.sizes[e.parent] for e in schedule.edges) <= MOST_LINKS
-        self.levels: list[_Level] = []
-        self._cells = schedule.total
-        if not self.fits:
-            return
-        for level, members in groupby(range(len(kinds)), key=depth.__getitem__):
-            self.levels.append(_level(schedule, kinds, list(members), level > 0))
+        self._schedule, self._kinds = schedule, kinds
+
+    @cached_property
+    def levels(self) -> list[_Level]:
+        """Compiled when the first pass is made: of two trees that are compared, one will not be used."""
+        depth = [kind[0] for kind in self._kinds]
+        return [
+            _level(self._schedule, self._kinds, list(members), level > 0)
+            for level, members in groupby(range(len(depth)), key=depth.__getitem__)
+        ]
 
     @property
     def seconds(self) -> float:
         """About how long a pass takes."""
-        shapes = [s for level in self.levels for s in level.shapes]
-        return _SECONDS_PER_SHAPE * len(shapes) + _SECONDS_PER_CELL * self._cells
+        return _SECONDS_PER_SHAPE * len(set(self._kinds)) + _SECONDS_PER_CELL * self._schedule.total
 
     @staticmethod
     def _kind(schedule: Schedule, i: int) -> tuple[int, int]:
@@ -131,8 +135,9 @@ def _level(schedule: Schedule, kinds: list[tuple[int, int, int]], members: list[
             assert edge is not None
             a, b = schedule.bounds[edge.parent]
             above.append(np.arange(a, b))
-            own = np.arange(used, used + separator).reshape(edge.spread)
-            sent.append(np.broadcast_to(own, schedule.shapes[edge.parent]).reshape(-1))
+            own = np.empty(schedule.shapes[edge.parent], dtype=np.intp)
+            own[...] = np.arange(used, used + separator).reshape(edge.spread)
+            sent.append(own.reshape(-1))
             used += separator
         used = shapes[-1].messages.stop
     cell = np.concatenate(above or [np.empty(0, dtype=np.intp)])

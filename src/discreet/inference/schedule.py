@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -62,11 +63,19 @@ class Reduction:
         self.is_identity = self.cells == self.kept_cells
         self.runs = [run for run in runs if run[1] > 1]
         self.leading_only = [keep for keep, _ in self.runs] in ([False], [False, True])
-        self.dense: Array | None = None
-        if not self.is_identity and not self.leading_only and self.cells * self.kept_cells <= _DENSE_CELLS:
-            target = np.arange(self.kept_cells).reshape(tuple(shape[a] if a in kept else 1 for a in range(len(shape))))
-            self.dense = np.zeros((self.kept_cells, self.cells))
-            self.dense[np.broadcast_to(target, shape).ravel(), np.arange(self.cells)] = 1.0
+
+    @cached_property
+    def dense(self) -> Array | None:
+        """The sum as a matrix, where it is small; made when it is needed."""
+        if self.cells * self.kept_cells > _DENSE_CELLS:
+            return None
+        target = np.empty(self.shape, dtype=np.intp)
+        target[...] = np.arange(self.kept_cells).reshape(
+            [1 if a in self.summed else k for a, k in enumerate(self.shape)]
+        )
+        made = np.zeros((self.kept_cells, self.cells))
+        made[target.reshape(-1), np.arange(self.cells)] = 1.0
+        return made
 
     def __call__(self, table: Array) -> Array:
         """Sum a contiguous table of shape ``(cells,)`` or ``(cells, batch)``."""

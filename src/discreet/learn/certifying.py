@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from ..errors import BudgetError, InputError, counted
 from ..measurement import MOST_RECORDS, Measurement, Measurements
 from ..models.base import Model
-from ..models.marginals import from_independence, marginals
+from ..models.marginals import from_independence, from_sampling, marginals
 from ..privacy.budget import ApproxDP, Budget, GaussianDP, PureDP, exact, part_of
 from ..privacy.calibration import NoiseChoice, noise_of, plan_noise
 from ..privacy.queries.distances import Distances, TotalDistance, WorstTable
@@ -172,6 +172,7 @@ class Certifying:
             "records_deviation": math.sqrt(variance),
             "squares": [round(float((mu**2).sum()), 6) for mu in shapes],
             "from_independence": round(from_independence(shapes, compared.weights), 6),
+            "from_sampling": round(from_sampling(shapes, records, compared.weights), 6),
             "computed": computed,
         }
         if not isinstance(rest, PureDP):

@@ -61,6 +61,25 @@ def from_independence(tables: Sequence[Array], weights: Sequence[int] = ()) -> f
     return float(np.average([np.abs(mu - _product(mu)).sum() / 2 for mu in tables], weights=weights or None))
 
 
+def from_sampling(tables: Sequence[Array], records: float, weights: Sequence[int] = ()) -> float:
+    """How far a fresh sample of so many records would be from these tables, in total variation, on average."""
+    return float(np.average([_sampled(mu, records) for mu in tables], weights=weights or None))
+
+
+def _sampled(p: Array, records: float) -> float:
+    """Of one table.
+
+    ½ Σ √(1 − p) E|X − λ| / n with X of Poisson's law of mean λ = np, where E|X − λ| = 2 e^−λ λ^(k+1) / k! for k = ⌊λ⌋.
+    The root is what makes a count's variance binomial.
+    """
+    from scipy.special import gammaln
+
+    expected = p[p > 0] * records
+    whole = np.floor(expected)
+    deviation = 2 * np.exp((whole + 1) * np.log(expected) - expected - gammaln(whole + 1))
+    return float((np.sqrt(1 - np.minimum(p[p > 0], 1)) * deviation).sum() / 2 / records)
+
+
 def _product(mu: Array) -> Array:
     out = np.ones(())
     for axis in range(mu.ndim):

@@ -63,16 +63,9 @@ def ask(
 
 def _number(model: Distribution, question: Resolved, method: str, limit: int, options: Mapping[str, Any]) -> Answer:
     """Of the numbers of one column, as far as they are known: their mean, standard deviation or a quantile."""
-    (target,) = question.targets
-    name, given, tables = target.name, dict(question.given), question.tables
-    attribute = model.domain[name]
-    condition = given.get(name)
-    low, high = (condition.low, condition.high) if isinstance(condition, Condition) else (-np.inf, np.inf)
-    factor, used, reason = marginal_factor(
-        model, (*tables, name), evidence_of(model, given, (*tables, name)), method, limit, options
-    )
-    joint = factor.exp()
-    is_known = np.isin(np.arange(attribute.size), list(known(attribute)))
+    name, given, tables = question.targets[0].name, dict(question.given), question.tables
+    joint, used, reason = _joint(model, question, method, limit, options)
+    is_known = np.isin(np.arange(joint.shape[-1]), list(known(model.domain[name])))
     p, everything = np.where(is_known, joint, 0.0), joint.sum()
     total = p.sum(axis=-1, keepdims=True)
     p = np.divide(p, total, out=np.full(p.shape, np.nan), where=total > 0)
@@ -80,7 +73,7 @@ def _number(model: Distribution, question: Resolved, method: str, limit: int, op
     return Answer(
         tables,
         tuple(model.domain[n].labels for n in tables),
-        _statistic(question, model.density(name), p, low, high),
+        _statistic(question, model.density(name), p),
         given=evidence_of(model, given).said,
         given_names=tables,
         method=used,
@@ -91,7 +84,46 @@ def _number(model: Distribution, question: Resolved, method: str, limit: int, op
     )
 
 
-def _statistic(question: Resolved, density: Density, p: Array, low: float, high: float) -> Array:
+def _joint(
+    model: Distribution, question: Resolved, method: str, limit: int, options: Mapping[str, Any]
+) -> tuple[Array, str, str]:
+    """The table of the column asked about, its levels last, over those that are given as whole columns."""
+    names = (*question.tables, question.targets[0].name)
+    evidence = evidence_of(model, dict(question.given), names)
+    factor, used, reason = marginal_factor(model, names, evidence, method, limit, options)
+    return factor.exp(), used, reason
+
+
+def _between(question: Resolved) -> tuple[float, float]:
+    """The ends that the question itself sets to the numbers: ``E(age | age >= 40)``."""
+    condition = dict(question.given).get(question.targets[0].name)
+    return (condition.low, condition.high) if isinstance(condition, Condition) else (-np.inf, np.inf)
+
+
+def without_a_part(model: Distribution, question: Resolved, part: Array) -> tuple[Array, Array]:
+    """A mean or a quantile if this part of the records that it is of (the largest numbers, and then the smallest) were
+    like the others: how far it moves when its distribution is off by so much in total variation.
+
+    ``part`` has an entry for each row of the answer, as a question with whole columns after the bar has many.
+    """
+    joint, _, _ = _joint(model, question, "auto", DEFAULT_MEMORY_LIMIT, {})
+    density = model.density(question.targets[0].name)
+    each = density.moments(*_between(question))[0]
+    p = np.where(np.isfinite(each), joint, 0.0)
+    p = p / np.maximum(p.sum(axis=-1, keepdims=True), 1e-300)
+    least = np.minimum(part, 1 - 1e-9)[..., None]
+    ends = []
+    for order in (np.argsort(-each), np.argsort(each)):  # largest first, smallest first; NaN last
+        reached = np.clip(np.cumsum(p[..., order], axis=-1) - least, 0, None)
+        kept = np.empty_like(p)
+        kept[..., order] = np.diff(reached, prepend=0.0, axis=-1)
+        kept /= np.maximum(kept.sum(axis=-1, keepdims=True), 1e-300)
+        ends.append(_statistic(question, density, kept))
+    return ends[0], ends[1]
+
+
+def _statistic(question: Resolved, density: Density, p: Array) -> Array:
+    low, high = _between(question)
     if question.quantile is not None:
         undefined = np.isnan(p[..., 0])
         found = density.quantile(np.nan_to_num(p), question.quantile, low, high).reshape(p.shape[:-1])

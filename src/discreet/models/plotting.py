@@ -190,21 +190,29 @@ def _part(graph: Any, random_state: int) -> Place:
 
 
 def _pack(parts: list[Place]) -> Place:
-    """Put the parts side by side in rows, largest first."""
+    """Put the parts side by side in rows, highest first, and small ones where there is room beside high ones."""
     boxes = []
     for part in parts:
         xs, ys = zip(*part.values(), strict=True)
         moved = {name: (x - min(xs), y - min(ys)) for name, (x, y) in part.items()}
         boxes.append((max(xs) - min(xs) + 1.0, max(ys) - min(ys) + 1.0, moved))
-    boxes.sort(key=lambda box: -box[0] * box[1])
-    across = max([math.sqrt(1.6 * sum(w * h for w, h, _ in boxes)), *(w for w, _, _ in boxes)], default=1.0)
+    boxes.sort(key=lambda box: (-box[1], -box[0]))
+    across = max([math.sqrt(sum(w * h for w, h, _ in boxes)), *(w for w, _, _ in boxes)], default=1.0)
     out: Place = {}
-    x = y = tallest = 0.0
+    free: list[tuple[float, float, float, float]] = []  # left, bottom, width and height of what is empty
+    bottom = 0.0
     for width, height, part in boxes:
-        if x > 0 and x + width > across + 1e-9:
-            x, y, tallest = 0.0, y - tallest, 0.0
-        out.update({name: (px + x, y - py) for name, (px, py) in part.items()})
-        x, tallest = x + width, max(tallest, height)
+        fits = (room for room in free if width <= room[2] + 1e-9 and height <= room[3] + 1e-9)
+        room = next(fits, None)
+        if room is None:
+            bottom -= height
+            room = (0.0, bottom, across, height)
+        else:
+            free.remove(room)
+        x, y, w, h = room
+        top = y + h - height
+        out.update({name: (px + x, py + top) for name, (px, py) in part.items()})
+        free += [(x + width, top, w - width, height), (x, y, w, h - height)]
     return out
 
 

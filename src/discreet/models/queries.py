@@ -31,6 +31,7 @@ from .distribution import Distribution, Given
 from .evidence import Evidence, evidence_of, weights_of
 from .options import checked_approximation
 from .records import RandomState, generator
+from .remembered import Homes, Remembered
 
 METHODS = ("auto", "exact", "loopy", "gibbs")
 
@@ -83,12 +84,33 @@ def calibrate(model: Distribution, evidence: Evidence | None = None, limit: int 
         return engine.calibrate(evidence.on(potentials), evidence.codes)
 
 
+def clique_marginals(model: Distribution) -> NDArray[np.float64] | None:
+    """The marginals of all cliques in one vector, for :func:`remember`; None where they cost too much."""
+    if model.compact.domain != model.domain or model.forecast.bytes > DEFAULT_MEMORY_LIMIT:
+        return None
+    beliefs = model._calibrated
+    return np.concatenate([beliefs.probabilities(clique).reshape(-1) for clique in model.cliques])
+
+
+def remember(model: Distribution, marginals: NDArray[np.float64], homes: Homes) -> None:
+    """Let a model answer from marginals of its cliques that were found before, where these suffice."""
+    tables, begin = {}, 0
+    for clique, factor in model.potentials.items():
+        tables[clique] = marginals[begin : begin + factor.values.size].reshape(factor.values.shape)
+        begin += factor.values.size
+    known = Remembered(model.domain, tables, partial(calibrate, model), homes)
+    object.__setattr__(model, "_calibrated", known)
+
+
 def log_partition(model: Distribution) -> float:
     return float(model._calibrated.log_partition)
 
 
 def _exact_marginal(model: Distribution, names: Clique, evidence: Evidence, limit: int) -> tuple[Factor, str]:
     """Log-probabilities and how they were found; CostError when neither way fits."""
+    known = vars(model).get("_calibrated")
+    if isinstance(known, Remembered) and (found := known.given(names, evidence.codes, evidence.weights)) is not None:
+        return found, "junction tree"
     if model.forecast.bytes <= limit:
         beliefs = calibrate(model, evidence, limit) if evidence else model._calibrated
         return beliefs.marginal(names), "junction tree"

@@ -42,6 +42,13 @@ def _cost(epsilon: str | None, epsilon_delta: str, rho: str | None, rho_delta: s
     return Cost(known[0], Fraction(epsilon_delta), known[1], Fraction(rho_delta), known[2])
 
 
+def whole_budget(budget: object) -> Budget:
+    """A budget that an account can have; μ² is a notion for shares alone."""
+    if not isinstance(budget, Budget) or isinstance(budget, GaussianDP):
+        raise BudgetError(f"budget must be PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ), got {budget!r}")
+    return budget
+
+
 class Account:
     """Books steps against a budget, and the whole budget, once, against a ledger.
 
@@ -60,9 +67,7 @@ class Account:
     ) -> None:
         if budget is None:
             raise BudgetError("a curator needs a budget: PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ)")
-        if not isinstance(budget, Budget) or isinstance(budget, GaussianDP):
-            raise BudgetError(f"budget must be PureDP(ε), ZCDP(ρ) or ApproxDP(ε, δ), got {budget!r}")
-        self.budget = budget
+        self.budget = whole_budget(budget)
         self.unit = unit
         self.domain = domain
         self.purpose = purpose

@@ -15,7 +15,7 @@ from ..errors import BudgetError, InputError
 from ..measurement import MOST_RECORDS, Measurement, Measurements, Noise
 from ..tables.base import Asked, IntArray, Table
 from . import stability, unlisted, voting
-from .account import Account
+from .account import Account, whole_budget
 from .accounting import Accountant, Cost
 from .budget import ZCDP, Amount, ApproxDP, Budget, GaussianDP, PureDP
 from .calibration import (
@@ -256,7 +256,7 @@ class Curator(Account):
         ``share``; the other blocks are the same. Under replace-one the old and the new value of a unit have equally
         distributed coins, so they can be taken to share one (a coupling), and again one block differs.
         """
-        share = self._share(share)
+        share = whole_budget(self._share(share))  # its parts have accounts of their own
         voting.check_blocks(blocks)
         cost = Cost.of(share)
         self._check((cost,))
@@ -319,7 +319,7 @@ class Curator(Account):
         A sequence of (ε_i, δ_i) steps, chosen adaptively, is (Σε_i, Σδ_i)-DP; the account of this curator books
         ``share`` at once. Better than the zCDP route where one large step with a δ of its own follows small ones.
         """
-        share = self._share(share)
+        share = whole_budget(self._share(share))  # its parts have accounts of their own
         cost = Cost.of(share)
         self._check((cost,))
         rows = self._rows
@@ -331,13 +331,14 @@ class Curator(Account):
     def in_steps(self, share: Budget, aside: Fraction) -> Curator:
         """A curator of the same rows for steps that are composed in zCDP, ``share`` = (ε, δ) in all, of which the δ
         ``aside`` is for steps that have a δ of their own."""
-        share = self._share(share)
+        share = whole_budget(self._share(share))  # its parts have accounts of their own
+        accountant = Accountant(share, delta_for_tests=aside)  # refuses what does not fit, before anything is booked
         cost = Cost.of(share)
         self._check((cost,))
         rows = self._rows
         number = self._spend((cost,), {"query": "steps", "share": share.to_dict(), "delta_for_tests": str(aside)})
         child = self._child(rows, share, self._gateway, {"in": "steps", "of": number})
-        child._accountant = Accountant(share, delta_for_tests=aside)
+        child._accountant = accountant
         return child
 
     def in_gaussian(self, share: Budget | None = None, aside: Fraction = Fraction(0)) -> Curator:

@@ -484,6 +484,7 @@ class Ledger:
                 patiently(self._connection, self.path, "BEGIN IMMEDIATE")
             except sqlite3.DatabaseError as error:
                 raise LedgerError(f"the ledger {self.path} cannot be written: {error}") from None
+            before = self._wrote
             try:
                 yield
                 patiently(self._connection, self.path, "COMMIT")
@@ -493,6 +494,20 @@ class Ledger:
             except BaseException:
                 self._roll_back()
                 raise
+            if self._wrote != before:
+                self._require_written()
+
+    def _require_written(self) -> None:
+        """What was written must stand in the file that now has the ledger's name: another file may have been put there,
+        or another's bytes over ours, after this one was opened and before the commit. Noise is drawn after this look.
+        And it is what was seen last: the next look tells when the file is put back to before it."""
+        number = self._wrote
+        if [(e.number, e.chain) for e in self._entries(number - 1, limit=1)] != [(number, self._own)]:
+            raise DamagedLedgerError(
+                f"the ledger {self.path} was replaced by another one while entry {number} was being written; it does "
+                "not have that entry, so nothing is drawn. Bring back the newest copy"
+            )
+        self._catch_up()
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:

@@ -131,11 +131,13 @@ class Query(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Public description, for ledgers and release cards."""
-        described = {**named("query", self), "parts": [p.label for p in self.parts]}
+        return {**named("query", self), "parts": [p.label for p in self.parts], **self.told_of_groups}
+
+    @property
+    def told_of_groups(self) -> dict[str, Any]:
+        """A digest of which levels are taken together, where any are: names of tables alone do not tell."""
         codes = [a.groups.to_dict() for a in self.grouped if a.groups is not None]
-        return (
-            {**described, "groups": hashlib.sha256(json.dumps(codes).encode()).hexdigest()[:16]} if codes else described
-        )
+        return {"groups": hashlib.sha256(json.dumps(codes).encode()).hexdigest()[:16]} if codes else {}
 
 
 def named(role: str, asked: Any) -> dict[str, Any]:
@@ -287,7 +289,7 @@ class Score(ABC):
         """Largest change of any score through one unit. Scores may move both ways."""
 
     def describe(self) -> dict[str, Any]:
-        return {**named("score", self), "candidates": len(self.candidates)}
+        return {**named("score", self), "candidates": len(self.candidates), **self.query.told_of_groups}
 
 
 class GroupedScore(Score):

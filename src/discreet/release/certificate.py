@@ -34,7 +34,7 @@ from ..errors import FileFormatError, InputError, counted
 from ..frames import frame_of
 from ..learn.compared import LARGEST_TABLE, LARGEST_WEIGHT, MOST_TABLES
 from ..models.base import Model
-from ..models.marginals import EXACTLY, from_independence, marginals
+from ..models.marginals import EXACTLY, from_independence, from_sampling, marginals
 from .accuracy import Accuracy
 from .noisy import Noisy, real_number, whole_number
 from .nonnegative import nonnegative
@@ -75,6 +75,9 @@ class Certificate:
     from_independence:
         How far the model's tables are from those of independent columns, on average: what there was to be learned, as
         the model has it.
+    from_sampling:
+        How far a fresh sample of so many records of the model would be from it, on average: nobody can ask for less. 0
+        in files that do not say it.
     each, total:
         What was released: noisy distances of single tables, and (under pure DP) of all together.
     weights:
@@ -96,6 +99,7 @@ class Certificate:
     each: Noisy | None = None
     total: Noisy | None = None
     weights: tuple[int, ...] = ()
+    from_sampling: float = 0.0
     accuracy: Accuracy | None = None
     paid: Mapping[str, Any] | None = field(default=None)
 
@@ -117,7 +121,7 @@ class Certificate:
         """What the mean does not exceed, with this confidence."""
         centre, deviation, laplace = self._mean
         tail = -math.log(2 * (1 - level)) / math.sqrt(2) if laplace else NormalDist().inv_cdf(level)
-        return max(centre + tail * deviation, self.mean_interval(2 * level - 1)[1])
+        return min(max(centre + tail * deviation, self.mean_interval(2 * level - 1)[1]), 1.0)
 
     def of(self, names: Sequence[str] | str, level: float = LEVEL) -> Fit:
         """The figure of one table, by its columns."""
@@ -203,7 +207,10 @@ class Certificate:
             return False
         tables, computed = marginals(model, self.cliques)
         own = [*(float((mu**2).sum()) for mu in tables), from_independence(tables, self.weights)]
-        same = np.allclose(own, [*self.squares, self.from_independence], rtol=0, atol=1e-5)
+        said = [*self.squares, self.from_independence]
+        if self.from_sampling:
+            own, said = [*own, from_sampling(tables, self.records, self.weights)], [*said, self.from_sampling]
+        same = np.allclose(own, said, rtol=0, atol=1e-5)
         return computed == EXACTLY and bool(same)
 
     @property
@@ -230,14 +237,17 @@ class Certificate:
     @property
     def verdict(self) -> str:
         """``"good"``: the mean is certainly small, or certainly at most half of what independent columns would miss.
-        ``"poor"``: it is certainly neither. ``"unclear"``: the noise of the certificate does not tell.
+        ``"fair"``: it is certainly within twice what a fresh sample of as many records would be, so that more of them
+        is what would tell. ``"poor"``: it is certainly none of these. ``"unclear"``: the certificate's noise hides it.
 
         If the mean distance of the model from the records is a, and from independent columns b, then that of
         independent columns from the records is at least b − a, by the triangle inequality: a ≤ b/2 means that they
         would have been no nearer.
         """
-        lower, least = self.mean_interval()[0], max(FINE, self.from_independence / 2)
-        return "good" if self.mean_at_most() <= least else "poor" if lower > least else "unclear"
+        at_most, good, fair = self.mean_at_most(), max(FINE, self.from_independence / 2), 2 * self.from_sampling
+        if at_most <= max(good, fair):
+            return "good" if at_most <= good else "fair"
+        return "poor" if self.mean_interval()[0] > max(good, fair) else "unclear"
 
     def lines(self) -> list[str]:
         """The certificate in plain sentences."""
@@ -274,9 +284,15 @@ class Certificate:
             case "poor":
                 return [
                     "Beware: that does not show a good model. Its own tables differ from those of independent columns "
-                    f"by {apart} on average, so that it is not shown to be better than these. (Few records over many "
-                    "levels are far from any model, a good one too.) A larger budget, more records, coarser columns "
-                    "in the schema or another family may help; see `discreet plan --methods`."
+                    f"by {apart} on average, so that it is not shown to be better than these. A larger budget, more "
+                    "records, coarser columns in the schema or another family may help (`discreet plan --methods`); if "
+                    "only some columns matter together, name them in a new fit's --workload."
+                ]
+            case "fair":
+                return [
+                    "So few records over so many cells are this far from any model: a fresh sample of them would be "
+                    f"{_number(self.from_sampling)} away. So it is not shown to be better than independent columns, "
+                    f"from which its own tables differ by {apart} on average."
                 ]
             case "unclear":
                 return [
@@ -341,6 +357,7 @@ class Certificate:
             "records_deviation": self.records_deviation,
             "squares": list(self.squares),
             "from_independence": self.from_independence,
+            **({"from_sampling": self.from_sampling} if self.from_sampling else {}),
             "computed": self.computed,
             **{key: noisy.to_dict() for key, noisy in (("each", self.each), ("total", self.total)) if noisy},
             **({} if self.accuracy is None else {"accuracy": self.accuracy.to_dict()}),
@@ -361,6 +378,7 @@ class Certificate:
                 tuple(real_number(s) for s in entry["squares"]),
                 real_number(entry["from_independence"]),
                 str(entry["computed"])[:100],
+                from_sampling=real_number(entry.get("from_sampling", 0)),
                 weights=tuple(whole_number(w) for w in entry.get("weights", ())),
                 accuracy=None if entry.get("accuracy") is None else Accuracy.from_dict(entry["accuracy"]),
                 paid=None if entry.get("paid") is None else dict(entry["paid"]),
@@ -378,7 +396,7 @@ class Certificate:
             0 < m <= _MOST
             and all(self.cliques)
             and m == len(self.squares)
-            and min(self.squares) >= 0
+            and min(*self.squares, self.from_sampling) >= 0
             and (not self.weights or (len(self.weights) == m and all(0 < w <= LARGEST_WEIGHT for w in self.weights)))
             and self.records > 0 <= self.records_deviation
             and (each is not None or total is not None)

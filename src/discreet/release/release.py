@@ -24,6 +24,7 @@ from ..io.native import save_model
 from ..io.reading import shown
 from ..learn.certifying import FOUND
 from ..measurement import Measurements
+from ..methods import collective_of_first_version
 from ..models.base import Model
 from ..models.records import RandomState
 from ..privacy.budget import Budget
@@ -240,7 +241,11 @@ class Release:
     # -- files -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str], *, sign: Sign | None = None) -> None:
-        """Write the file; what carries no guarantee refuses. ``sign``: a ledger's ``signer``."""
+        """Write the file; what carries no guarantee refuses. ``sign``: a ledger's ``signer``.
+
+        A file of that name is replaced, all at once: by the time that a program saves, what it saves is paid for, and
+        a refusal would lose it. (The command line claims its names before anything is spent.)
+        """
         _ = self.card
         if Path(path).suffix.lower() != ".zip":
             raise InputError(f"a release is a .zip file, which keeps everything; got {os.fspath(path)!r}")
@@ -260,7 +265,7 @@ class Release:
         if beside is None:
             return cls(model)
         try:
-            release = cls(model, **_opened(*beside))
+            release = cls(model, **_opened(*beside, model.card or {}))
             object.__setattr__(release, "_limits", limits)
             return release
         except DiscreetError as error:
@@ -271,7 +276,7 @@ def _protected(card: Mapping[str, Any]) -> str:
     return str(PrivacyUnit.from_dict(dict(card["unit"]))) if "unit" in card else "not stated"
 
 
-def _opened(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
+def _opened(header: dict[str, Any], arrays: dict[str, Any], card: Mapping[str, Any]) -> dict[str, Any]:
     for key in header:
         if key not in _KEYS:
             raise FileFormatError(f"its release part has the unknown key {key[:60]!r}")
@@ -289,16 +294,23 @@ def _opened(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
         raise FileFormatError("it holds arrays that nothing describes")
     said = next((header[key] for key in ("spec", *_EARLIER) if header.get(key) is not None), None)
     if said is not None:
-        out["spec"] = Spec.from_dict(_as_given(said, out.get("measurements")))
+        out["spec"] = Spec.from_dict(_as_given(said, out.get("measurements"), card))
     return out
 
 
-def _as_given(said: Any, measured: Measurements | None) -> Any:
-    """A method of earlier versions is gone, ``field, searched``: to its noisy tables, the cliques that it found are
-    cliques that are given, and its model is that of ``noise_aware``."""
-    gone = isinstance(said, dict) and (said.get("family"), said.get("method")) == ("field", "searched")
-    if not gone or measured is None or not isinstance(said.get("options"), dict):
+def _as_given(said: Any, measured: Measurements | None, card: Mapping[str, Any]) -> Any:
+    """What a file of an earlier version asks for, in words of today: what was said then, and what went without saying.
+
+    ``field, searched`` is gone: to its noisy tables, the cliques that it found are cliques that are given, and its
+    model is that of ``noise_aware``. ``field, collective`` had other defaults; its card did not name the noise's law.
+    """
+    if not isinstance(said, dict) or measured is None or not isinstance(said.get("options"), dict):
         return said
-    kept = {k: v for k, v in said["options"].items() if k == "noise"}
-    cliques = [list(c) for c in measured.cliques if c]
-    return {"family": "field", "method": "noise_aware", "options": {"cliques": cliques, **kept}}
+    options, which = said["options"], (said.get("family"), said.get("method"))
+    if which == ("field", "searched"):
+        kept = {k: v for k, v in options.items() if k == "noise"}
+        cliques = [list(c) for c in measured.cliques if c]
+        return {"family": "field", "method": "noise_aware", "options": {"cliques": cliques, **kept}}
+    if which == ("field", "collective") and "likelihood" not in card:
+        return {**said, "options": collective_of_first_version(options)}
+    return said

@@ -95,6 +95,8 @@ class Together:
             said = f"{apart} have no interaction of their own in the model, as none stood out of the noise"
             return max((room for room in rooms if room is not None), default=0.0), said
         rests = f"{apart} were not measured together, so the answer rests on {self._ground}"
+        if self.found and pairs:
+            rests += " (a fit with a --workload spends on what that names)"
         if self.certificate is None:
             return 0.0, f"{rests}; ± covers noise alone, and {self._risk} can move the answer by more"
         own = [(p, self._fits[frozenset(p)]) for p in pairs if frozenset(p) in self._fits]

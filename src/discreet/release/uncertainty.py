@@ -33,9 +33,11 @@ from .. import language, markup
 from ..arguments import check_whole, shortened
 from ..errors import DiscreetError, EvidenceError, InputError
 from ..frames import frame_of, free_name
+from ..language import Resolved
 from ..learn.consistency import consistent, estimated_total
 from ..learn.projection import project_table
 from ..measurement import Measurement, Measurements, Noise
+from ..models import numbers
 from ..models.answer import Answer, Assignment
 from ..models.base import Model
 from ..models.marginals import marginals
@@ -53,6 +55,7 @@ SAME = 0.005
 as published that stop on their way, 0.003 for Gibbs chains of the first version."""
 _BELONGS = 0.001
 """Less than that: of a model and one made with other options more must not pass for the same."""
+ANYTHING = "anything"
 FEW = 2.0
 """A condition is rare when it has fewer records than this many standard deviations of noise in a cell."""
 
@@ -62,6 +65,7 @@ class Interval:
     """Lower and upper ends around an estimate, entry by entry, that cover the target with probability ``level``.
 
     ``answer`` is the model's labelled answer, where the question was one in words; ``note`` says what to beware of.
+    ``anything`` are probabilities of which nothing is known: their intervals take as much of [0, 1] as the level says.
     """
 
     estimate: Array
@@ -70,6 +74,7 @@ class Interval:
     level: float
     answer: Answer | None = None
     note: str = ""
+    anything: NDArray[np.bool_] | None = None
 
     @property
     def half_width(self) -> Array:
@@ -79,7 +84,10 @@ class Interval:
     def texts(self) -> list[tuple[str, str]]:
         """Of each entry the estimate and its ±, with the digits that the noise leaves."""
         pairs = zip(self.estimate.reshape(-1), self.half_width.reshape(-1), strict=True)
-        return [(f"{p:.{digits(h)}f}", f"{h:.{digits(h)}f}" if h > 0 else "0") for p, h in pairs]
+        out = [(f"{p:.{digits(h)}f}", f"{h:.{digits(h)}f}" if h > 0 else "0") for p, h in pairs]
+        if self.anything is None:
+            return out
+        return [(p, ANYTHING if a else h) for (p, h), a in zip(out, self.anything.reshape(-1), strict=True)]
 
     def covers(self, target: Any) -> NDArray[np.bool_]:
         return np.asarray((self.lower <= target) & (target <= self.upper))
@@ -195,7 +203,7 @@ class NoiseIntervals:
         if question.kind == "P":
             found = self._clipped(found, names, given, question.tables)
         else:
-            found = self._of_noise(found, [*names, *question.tables], given)
+            found = self._of_numbers(found, question)
         asked = self.model.ask(text)
         return replace(found, answer=asked if isinstance(asked, Answer) else None)
 
@@ -253,31 +261,40 @@ class NoiseIntervals:
     ) -> Interval:
         """An interval for probabilities, wide enough for a graph that was found; ``tables`` are given with every level,
         and are the first axes."""
-        names = [*names, *tables]
-        found = self._noted(found, names, given)
-        beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[0]
-        room = np.asarray(beyond)
-        if beyond and (given or tables):
-            share = np.asarray(float(self.model.probability(given)) if given else 1.0)
-            if tables:
-                share = share * self.model.marginal(tables, given).probabilities
-                share = share.reshape(share.shape + (1,) * (found.estimate.ndim - share.ndim))
-            room = beyond / np.maximum(share, beyond)
-        return replace(
-            found,
-            lower=np.clip(np.minimum(found.lower, found.estimate - room), 0, 1),
-            upper=np.clip(np.maximum(found.upper, found.estimate + room), 0, 1),
-            note=f"{found.note}, for which ± makes room" if beyond else found.note,
-        )
+        found, part = self._room(found, [*names, *tables], given, tables)
+        part = part.reshape(part.shape + (1,) * (found.estimate.ndim - part.ndim))
+        lower = np.clip(np.minimum(found.lower, found.estimate - part), 0, 1)
+        upper = np.clip(np.maximum(found.upper, found.estimate + part), 0, 1)
+        anything = upper - lower >= self.level
+        said = [f"{found.note}; ± makes room for that" if part.any() else found.note]
+        if anything.any():
+            said.append(f"of what is ± {ANYTHING}, nothing is known")
+        return replace(found, lower=lower, upper=upper, note="; ".join(filter(None, said)), anything=anything)
 
-    def _of_noise(self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None) -> Interval:
-        """An interval for numbers: how far a graph that was found can move these is not known."""
-        found = self._noted(found, names, given)
-        beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[0]
-        return replace(found, note=f"{found.note}, for which ± makes no room") if beyond else found
+    def _of_numbers(self, found: Interval, question: Resolved) -> Interval:
+        """An interval for a mean or a quantile, wide enough for a graph that was found; of a standard deviation it is
+        not known how far that can move it."""
+        names, given = [question.targets[0].name, *question.tables], dict(question.given)
+        found, part = self._room(found, names, given, question.tables)
+        if not part.any():
+            return found
+        if question.kind == "SD":
+            return replace(found, note=f"{found.note}; ± makes no room for that")
+        lower, upper = numbers.without_a_part(self.model, question, part)
+        lower, upper = np.minimum(found.lower, lower), np.maximum(found.upper, upper)
+        return replace(found, lower=lower, upper=upper, note=f"{found.note}; ± makes room for that")
 
-    def _noted(self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None) -> Interval:
-        return replace(found, note=self._caution(names, given))
+    def _room(
+        self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None, tables: tuple[str, ...]
+    ) -> tuple[Interval, Array]:
+        """What to beware of, and which part of the records that an answer is of may be elsewhere than it says, row by
+        row: what columns that were not measured together leave open, as a part of those that the condition leaves."""
+        found = replace(found, note=self._caution(names, given))
+        beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[0]
+        share = np.asarray(float(self.model.probability(given)) if given and beyond else 1.0)
+        if tables and beyond:
+            share = share * self.model.marginal(tables, given).probabilities
+        return found, beyond / np.maximum(share, beyond or 1.0)
 
     def _caution(self, names: Iterable[str], given: Mapping[str, object] | None) -> str:
         """What to beware of: more noise than records behind the answer, or columns that were not measured together."""

@@ -11,9 +11,7 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-import numpy as np
 from bottle import HTTPResponse
-from numpy.typing import NDArray
 
 from ..claimed import CLAIMED
 from ..errors import EvidenceError, InputError, counted
@@ -21,7 +19,7 @@ from ..models.base import Model
 from ..release.uncertainty import NoiseIntervals
 from . import words
 from .drawing import drawn_edges, graph_svg
-from .levels import percent
+from .levels import percent, percents
 from .local import LocalPage, in_words
 from .local import page as served
 from .page import NAMES, example_question
@@ -98,27 +96,16 @@ class Explorer(LocalPage):
         if self.intervals is None:
             return {}
         names, asked = self._free(given), self._latest
-
-        def beliefs(model: Model) -> NDArray[np.float64]:
-            with self._asking:
-                if self._latest != asked:
-                    raise _Overtaken
-                return np.concatenate([model.marginal(name, given).probabilities for name in names])
-
-        try:
-            found = self.intervals.of(beliefs) if names else None
-        except (_Overtaken, EvidenceError):  # under some noise what is given cannot be
-            return {}
-        if found is None:
-            return {}
-        lower, upper = np.clip(found.lower, 0, 1), np.clip(found.upper, 0, 1)
-        half = np.maximum(upper - found.estimate, found.estimate - lower)
-        texts = [percent(p, h) for p, h in zip(found.estimate.tolist(), half.tolist(), strict=True)]
         out: dict[str, dict[str, Any]] = {}
-        at = 0
         for name in names:
-            part = slice(at, at := at + self.model.domain[name].size)
-            out[name] = {"texts": texts[part], "lower": lower[part].tolist(), "upper": upper[part].tolist()}
+            try:
+                with self._asking:
+                    if self._latest != asked:
+                        return {}
+                    found = self.intervals.marginal(name, given)
+            except EvidenceError:  # under some noise what is given cannot be
+                return {}
+            out[name] = {"texts": percents(found), "lower": found.lower.tolist(), "upper": found.upper.tolist()}
         return {"noise": out}
 
     def most_probable(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,10 +122,6 @@ class Explorer(LocalPage):
 
     def _free(self, given: Mapping[str, object]) -> list[str]:
         return [name for name in self.model.domain if name not in given]
-
-
-class _Overtaken(Exception):
-    """Something else was clicked in the meantime."""
 
 
 def _given(request: Mapping[str, Any]) -> dict[str, object]:

@@ -14,7 +14,7 @@ from ..attribute import Attribute
 from ..errors import counted
 from ..learn.zeros import impossible_cells
 from ..models.base import Model
-from ..release.uncertainty import Interval, NoiseIntervals, digits
+from ..release.uncertainty import ANYTHING, Interval, NoiseIntervals, digits
 
 Array = NDArray[np.float64]
 MOST_LEVELS, MOST_BINS = 12, 24
@@ -121,6 +121,12 @@ def percent(p: float, half: float | None = None) -> str:
         return "0 %" if p <= 0 else percent(p)
     places = digits(100 * half, fewest=1)
     return f"{100 * p:.{places}f} % ± {100 * half:.{places}f}"
+
+
+def percents(found: Interval) -> list[str]:
+    """Every probability of an answer in per cent, with its ±."""
+    said = zip(found.estimate.tolist(), found.half_width.tolist(), found.texts(), strict=True)
+    return [f"{percent(p)} ± {ANYTHING}" if text == ANYTHING else percent(p, half) for p, half, (_, text) in said]
 
 
 def bars(column: Shown) -> list[dict[str, Any]]:

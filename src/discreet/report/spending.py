@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..measurement import Measurement, Measurements
@@ -25,10 +25,11 @@ _MADE_BY = {"sequence": _SHARED_OUT[:1], "Gaussian steps": _SHARED_OUT[1:], "blo
 
 @dataclass(frozen=True)
 class Portion:
-    """A part of the budget and what it was spent on."""
+    """A part of the budget and what it was spent on; of a table also the step that asked for it."""
 
     what: str
     part: float
+    step: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,14 +88,16 @@ def portions(card: Mapping[str, Any], measurements: Measurements | None = None) 
     """
     whole = Budget.from_dict(dict(card["budget"]))
     labels = [m.label for m in measurements or () if m.origin == "release"]
-    tables = {m.label: m for m in measurements or () if m.origin == "release" and labels.count(m.label) == 1}
+    known = {m.label: m for m in measurements or () if m.origin == "release" and labels.count(m.label) == 1}
     out: list[Portion] = []
     top = _tree(card.get("steps", ()))
     parts = _parts(top, whole)
     for alike in _by_step(_paid(top)):
         own = [parts.pop(0) for _ in alike]
-        apart = [_apart(entry, part, tables) for entry, part in zip(alike, own, strict=True)]
-        out += itertools.chain.from_iterable(apart) if all(apart) else [Portion(_label(alike), sum(own))]
+        apart = [_apart(entry, part, known) for entry, part in zip(alike, own, strict=True)]
+        label = _label(alike)
+        tables = [replace(p, step=label) for p in itertools.chain.from_iterable(apart)]
+        out += tables if all(apart) else [Portion(label, sum(own))]
     left = 1 - sum(p.part for p in out)
     return [*out, Portion("not used", left)] if left > 0.005 else out
 
@@ -157,17 +160,21 @@ def _weight(measurement: Measurement, moved: float) -> float:
 
 
 def merged(parts: Iterable[Portion], most: int = 12) -> list[Portion]:
-    """At most ``most`` portions: the smallest ones are put together."""
+    """At most ``most`` portions: the tables of a step are put together, then the smallest ones."""
     shown = list(parts)
+    if len(shown) <= most:
+        return shown
+    together = itertools.groupby(shown, key=lambda p: p.step or id(p))
+    shown = [p if rest == [] else Portion(p.step, sum(q.part for q in (p, *rest))) for _, (p, *rest) in together]
     if len(shown) <= most:
         return shown
     by_size = sorted(shown, key=lambda p: -p.part)
     few = {id(p) for p in by_size[most - 1 :] if p.what != "not used"}
     rest = [p for p in shown if id(p) in few]
-    together = Portion(f"{len(rest)} more", sum(p.part for p in rest))
+    others = Portion(f"{len(rest)} more", sum(p.part for p in rest))
     kept = [p for p in shown if id(p) not in few]
     at = next((i for i, p in enumerate(kept) if p.what == "not used"), len(kept))
-    return [*kept[:at], together, *kept[at:]]
+    return [*kept[:at], others, *kept[at:]]
 
 
 # -- which entry is part of which --------------------------------------------------------------------------------------

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Attribute
-from ..encoding import Codes, Hashed, as_list, code_type, encode_column, unlisted_text
+from ..encoding import Codes, Hashed, as_list, code_type, encode_column, is_series, unlisted_text
 from .delimited import is_unicode
 from .texts import Identities, identities_of
 
@@ -58,6 +57,29 @@ def is_text(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def texts_of(values: Any) -> list[Any] | None:
+    """A column of a frame as Arrow arrays, where its declared type holds nothing but texts; None for all others. (What
+    pandas calls objects, which may be anything, it declares to be texts when it has looked at all of them.)"""
+    if not is_series(values) or not _declared_texts(values):
+        return None
+    try:
+        import pyarrow as pa
+
+        found = values.to_arrow()
+    except Exception:  # no Arrow, or a text that is not Unicode: then value by value, with the same codes
+        return None
+    chunks = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
+    return chunks if chunks and all(is_text(chunk.type) for chunk in chunks) else None
+
+
+def _declared_texts(series: Any) -> bool:
+    if str(getattr(series.to_native(), "dtype", "")) == "object":
+        return False
+    import narwhals as nw
+
+    return bool(series.dtype == nw.String)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,6 +191,7 @@ def _numbers(index: Any, null: int) -> NDArray[np.integer[Any]]:
 
 
 def _series(values: Any) -> Any:
+    import narwhals as nw  # files of text are read without it
     import pyarrow as pa
 
     return nw.from_native(pa.chunked_array([values]), series_only=True)

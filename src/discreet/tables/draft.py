@@ -49,7 +49,7 @@ _LONGEST_LABEL = 80
 _MOST_DECIMALS = 4
 _IDENTIFIER = re.compile(r"(.*[_\s.-])?(id|uuid|guid|ssn|email|key)|.*[a-z]Id", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-USUAL_WORDS = ("NA", "N/A", "NaN", "nan", "NULL", "null", "<NULL>", "(null)", "#N/A", "?", ".")
+USUAL_WORDS = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NULL>", "(null)", "#N/A", "?", ".", "unknown")
 """What files write for an absent value: written into drafts that are not to tell which of them occur."""
 _PRIVATE = """\
 # What kind a column is (numbers, whole or not, dates and how they are written, or categories), as nine rows of ten have

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arguments import require_domain
-from ..domain import Domain, level_text
-from ..encoding import Hashed, as_list, columns_of, encode_column, unlisted_text
+from ..domain import Attribute, Domain
+from ..encoding import Codes, Hashed, as_list, columns_of, encode_column, unlisted_text
 from ..errors import InputError, SchemaError
-from .memory import MemoryTable, Persons
+from .arrow import encode_arrow, texts_of
+from .memory import MemoryTable
+from .persons import persons_of
 
 
 def encode(rows: Any, domain: Domain | None = None, *, unit: str | None = None) -> MemoryTable:
@@ -54,7 +53,7 @@ def encode(rows: Any, domain: Domain | None = None, *, unit: str | None = None) 
 
 
 def _encoded(columns: Mapping[str, Any], domain: Domain, unit: str | None) -> MemoryTable:
-    codes = [encode_column(columns[a.name], a) for a in domain.attributes]
+    codes = [_codes(columns[a.name], a) for a in domain.attributes]
     if unit is None:
         table = MemoryTable(domain, codes)
     else:
@@ -63,6 +62,13 @@ def _encoded(columns: Mapping[str, Any], domain: Domain, unit: str | None) -> Me
     if domain.sought:
         table.source = Columns(columns, unit)
     return table
+
+
+def _codes(values: Any, attribute: Attribute) -> Codes:
+    texts = texts_of(values)
+    if texts is None:
+        return encode_column(values, attribute)
+    return np.concatenate([encode_arrow(chunk, attribute) for chunk in texts])
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,32 +87,3 @@ class Columns:
     def texts(self, attribute: Hashed, numbers: Container[int]) -> dict[int, str]:
         found = {unlisted_text(value, attribute) for value in as_list(self.columns[attribute.name])}
         return attribute.among(found, numbers)
-
-
-def persons_of(values: Any) -> tuple[NDArray[np.int64], Persons]:
-    """Rows that have a person, and who that is: a person is what their identifier spells, so 1 and "1" are one.
-
-    Rows without one are left out (see PrivacyUnit).
-    """
-    digests = list(map(digest_of, as_list(values)))
-    kept = np.flatnonzero(np.fromiter((d is not None for d in digests), dtype=bool, count=len(digests)))
-    present = np.frombuffer(b"".join(d for d in digests if d is not None), dtype="<u8").reshape(-1, 2)
-    identity, owner = np.unique(present, axis=0, return_inverse=True)
-    return kept, Persons(owner.reshape(-1).astype(np.int64), identity.astype(np.uint64))
-
-
-def digest_of(person: Any) -> bytes | None:
-    """128 bits of identity: a digest of what the identifier spells. None, nobody, for one that cannot be spelled:
-    strangers that share a spelling would be one unit, and one of them could choose which rows of the others count.
-    """
-    spelling = None if person is None else _spelling(person)
-    return None if spelling is None else hashlib.blake2b(spelling, digest_size=16).digest()
-
-
-def _spelling(person: Any) -> bytes | None:
-    try:
-        if isinstance(person, float | Decimal) and person == int(person):
-            person = int(person)  # frames turn whole numbers with gaps into floats, databases into decimals
-        return level_text(person).encode("utf-8", "surrogatepass")
-    except Exception:  # spelling runs code of the value's own, which may raise anything
-        return None

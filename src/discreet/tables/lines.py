@@ -276,11 +276,13 @@ def _end_of_record(buffer: bytes, place: _Place, form: Form, final: bool) -> int
         if part == "closed":
             i = _past_blanks(buffer, i, form)
         else:
-            marks = (buffer.find(mark, i) for mark in (form.delimiter, form.line_end))
-            half = not final and form.line_end == b"\r\n" and buffer.endswith(b"\r")
-            end = min((at for at in marks if at >= 0), default=stop - half)
+            marks = [at for mark in (form.delimiter, form.line_end) if (at := buffer.find(mark, i)) >= 0]
+            half = form.line_end == b"\r\n" and buffer.endswith(b"\r")  # of a line end, or a character of the field
+            end = min(marks, default=stop - (half and not final))
             if buffer.find(_QUOTE, i, end) >= 0:
                 return None
+            if not marks and not final:
+                return _Place(end, column, part)
             i = end
         last = column == form.columns
         if last and final and i == stop:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..domain import Attribute
 from ..encoding import Codes, Hashed, encode_column, unlisted_text
 from ..extras import needed
-from .encode import digest_of
+from .persons import digest_of
 
 _WORD = 8
 _LONG = 4 * _WORD  # longer fields are told apart in Python: one of them must not make all others slow

@@ -22,8 +22,8 @@ from ..domain import Attribute, Clique, Domain
 from ..encoding import as_list, code_type, columns_of, encode_column
 from ..errors import InputError
 from .base import WEIGHT_UNITS, IntArray
-from .encode import persons_of
 from .memory import MemoryTable, Persons
+from .persons import persons_of
 from .sources import SourceFile, batches_of, failures_of, find_files, open_file
 
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}

@@ -61,6 +61,7 @@ class Tables:
 
     def carried(self, size: float) -> tuple[Clique, ...]:
         """The tables to be measured for so many records; none lies in another."""
+        size = max(size, 1.0)
         orders = [len(c) for c in self.cliques]
         rows = np.arange(len(orders))
         full = np.array([self._most(c) for c in self.cliques]) - 1

@@ -184,7 +184,8 @@ class Field:
                 "maxcor": _MEMORY,
             },
         )
-        return Solution(found.x / h, float(found.fun), bool(found.success), int(found.nit))
+        # Where a box leaves nothing to search, there were no steps.
+        return Solution(found.x / h, float(found.fun), bool(found.success), int(found.get("nit", 0)))
 
 
 @dataclass(frozen=True)

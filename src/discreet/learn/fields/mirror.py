@@ -57,10 +57,12 @@ ROUGH_STEPS, ROUGH_TOLERANCE = 2, 1e-5
 """For fits that only say what to ask next."""
 MOST_ITERATIONS, MOST_ITERATIONS_CLOSELY = 120, 500
 """Closely: where noise is so small that the loss must be right to more digits (its errors are of the order s²)."""
-PRECISION = 0.02
-"""Closely: the largest entry of a gradient by the root mean square of what noise makes of it. Cells are then right to
-a tenth of their noise, where L-BFGS by itself left twice the noise after four times as many runs (child, 100,000
-records)."""
+PRECISION, ON_THE_WAY = 0.02, 0.2
+"""Closely: the largest entry of a gradient by the root mean square of what noise makes of it, at the end and before it:
+the next step begins where the last one ended, and pulls on from there. Cells are then right to a tenth of their noise,
+where L-BFGS by itself left twice the noise after four times as many runs (child, 100,000 records)."""
+NEAR = 1e-4
+"""The tolerance of the fit that coordinates are made at; a nearer one costs more runs than it saves."""
 MOST_CLOSELY, MOST_KEPT = 3000, 60
 """Interactions up to which the square of so many costs less than the runs that it saves, and steps that are kept."""
 EXACT = 0.1
@@ -119,13 +121,13 @@ class Flow:
 
     def _followed_closely(self) -> list[Array]:
         """The same where little noise wants many digits: in the coordinates of a first step that is not exact."""
-        near = self._step(np.zeros(self.field.size), self.field.uniform(), ROUGH_TOLERANCE, MOST_ITERATIONS)
+        near = self._step(np.zeros(self.field.size), self.field.uniform(), NEAR, MOST_ITERATIONS)
         coordinates, history = Coordinates(self.field, self.ridge, near), History(MOST_KEPT)
         z, out = coordinates.of(near)[:, None], list[Array]()
         noise = math.sqrt(self.tolerance) / self.ridge.min() * self.ridge * signs(self.field.size)
         far = coordinates.gradient(noise[:, None])
-        small = PRECISION * math.sqrt((far * coordinates.step(far)).sum())
-        for _ in range(self.steps):
+        small = math.sqrt((far * coordinates.step(far)).sum())
+        for precision in [ON_THE_WAY] * (self.steps - 1) + [PRECISION]:
             pulled = self.target + self.ridge * out[-1] if out else self.target
 
             def loss(z: Array, pulled: Array = pulled) -> tuple[Array, Array]:
@@ -135,7 +137,7 @@ class Flow:
                 value = log_partition - float(at @ (pulled - 0.5 * pull))
                 return np.array([value]), coordinates.gradient((mu - pulled + pull)[:, None])
 
-            z = minima(loss, z, small, history, coordinates.step, MOST_ITERATIONS_CLOSELY)
+            z = minima(loss, z, precision * small, history, coordinates.step, MOST_ITERATIONS_CLOSELY)
             out.append(coordinates.theta(z)[:, 0])
         return out
 

@@ -27,12 +27,11 @@ from .batched import History, minima
 from .coordinates import MOST_INTERACTIONS, Coordinates, interactions
 from .evidence import records_and_known
 from .likelihood import Array, Field
-from .mirror import Flow, flow_to
+from .mirror import ON_THE_WAY, Flow, flow_to
 
-PRECISION, ON_THE_WAY = 0.02, 0.2
-"""The largest entry of a gradient by the root mean square of how far fits are apart, at the end and before. Fits are
-then right to 4 to 5 % of that (child, sachs, Adult at (1, 1e-6)); fits by themselves to 5 to 13 % (child, alarm,
-Adult)."""
+PRECISION = 0.02
+"""The largest entry of a gradient by the root mean square of how far fits are apart, at the end. Fits are then right to
+4 to 5 % of that (child, sachs, Adult at (1, 1e-6)); fits by themselves to 5 to 13 % (child, alarm, Adult)."""
 _MOST_BATCH = 1 << 24
 """Cells of all junction trees of a batch: 128 MB."""
 

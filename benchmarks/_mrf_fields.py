@@ -1,4 +1,4 @@
-"""Rows of the ``mrf`` benchmark on pairwise models, binary fields of order 3 and query release.
+"""Rows of the ``mrf`` benchmark on pairwise models and binary fields of order 3.
 
 Replace-one with a public number of records (the paper's setting) unless said; add-remove beside it for the defaults.
 """
@@ -6,7 +6,6 @@ Replace-one with a public number of records (the paper's setting) unless said; a
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations
@@ -15,20 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Checkpoint, row
-from benchmarks.papers import leaders
 from discreet.domain import Domain
 from discreet.learn.fields.pairwise import PairwiseField
-from discreet.learn.query_release import (
-    AnnealedSearch,
-    AnswersLearner,
-    GaussianAnswers,
-    IntegerProgram,
-    MultiplicativeWeights,
-    Parities,
-    PerturbedLeader,
-    Tables,
-    Workload,
-)
 from discreet.learn.regressions.pairwise import PairwiseRegressions
 from discreet.learn.regressions.spins import SpinRegressions
 from discreet.learn.spins.field import SpinField
@@ -36,13 +23,11 @@ from discreet.models import BinaryMRF, generators
 from discreet.papers.maximal_monomials import MaximalMonomials
 from discreet.privacy.budget import ZCDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.privacy.queries.parities import all_monomials
 from discreet.privacy.unit import PrivacyUnit
 from discreet.tables.memory import MemoryTable
 
 REPLACE, ADD = PrivacyUnit(relation="replace-one"), PrivacyUnit()
 RHO, WEIGHT = 0.1, 0.35
-Method = Callable[[Workload], AnswersLearner]
 Field = Callable[[float], Any]  # from a width to a learner of fields
 
 
@@ -50,7 +35,6 @@ def rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator[dict[s
     """All of them; ``runs`` fresh models and tables each."""
     yield from pairwise_rows(kept, runs, seed, quick)
     yield from binary_rows(kept, runs, seed, quick)
-    yield from parity_rows(kept, runs, seed, quick)
 
 
 def facts(runs: int, unit: PrivacyUnit = REPLACE) -> dict[str, Any]:
@@ -173,79 +157,3 @@ def binary_errors(learner: Field, p: int, n: int, unit: PrivacyUnit | None, runs
         found.setdefault("ℓ1 error", []).append(sum(gaps.values()))
         found.setdefault("error of maximal monomials", []).append(max(gaps[I] for I in truth.maximal_monomials))
     return {name: statistics.fmean(values) for name, values in found.items()}
-
-
-# -- query release -----------------------------------------------------------------------------------------------------
-
-
-def parity_rows(kept: Checkpoint, runs: int, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """Largest error of all parities up to order 3, and of all two-way tables, by the three methods."""
-    settings: list[tuple[int, int, int | None]] = [(8, 300, None), (8, 10_000, None)]
-    if not quick:
-        settings += [(8, 1000, None), (8, 100_000, None), (12, 1000, None), (12, 10_000, None), (16, 3000, None)]
-    for p, n, rounds in settings:
-        methods: dict[str, Method] = {
-            "": GaussianAnswers,
-            "perturbed leader (sepFEM)": partial(PerturbedLeader, random_state=seed, rounds=rounds),
-        }
-        if p <= 12:
-            methods["multiplicative weights"] = MultiplicativeWeights
-        if not quick and p <= 12:
-            methods["perturbed leader (FEM)"] = partial(
-                PerturbedLeader, random_state=seed, perturbation="exponential")  # fmt: skip
-        for kind, what in (("parities", f"all parities up to order {3}"), ("tables", "all two-way tables")):
-            setting = f"p = {p}, {what}, n = {n:g}, ρ = {RHO:g}"
-            found = {
-                name: kept.get(f"release {kind} {name} p={p} n={n} runs={runs}",
-                                partial(release_error, method, kind, p, n, runs, seed))
-                for name, method in methods.items()
-            }  # fmt: skip
-            for name, error in found.items():
-                method = {"method": name} if name else {}
-                yield row(f"largest error, {kind}", setting, error, reference=found[""], reference_name="Gaussian",
-                          **method, **facts(runs))  # fmt: skip
-    yield from oracle_rows(kept, seed, quick)
-    yield from leaders(quick, seed)
-
-
-def workload_of(kind: str, domain: Domain) -> Workload:
-    return Parities(domain, all_monomials(domain, 3)) if kind == "parities" else Tables(domain, combinations(domain, 2))
-
-
-def release_error(method: Method, kind: str, p: int, n: int, runs: int, seed: int) -> float:
-    out = []
-    for r in range(runs):
-        s = 1000 * seed + r
-        truth = generators.ising(p, generators.matching(p), weight=0.5)
-        table = table_of(truth.sample(n, s).codes, truth.domain)
-        workload = workload_of(kind, truth.domain)
-        exact = np.concatenate([part.reshape(-1) for part in table.sum(workload.query)]) / n
-        out.append(float(np.abs(method(workload).fit(ask(table, REPLACE, n)).answers - exact).max()))
-    return statistics.fmean(out)
-
-
-def oracle_rows(kept: Checkpoint, seed: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """The same game with the two oracles that scale: what they cost, and the integer program's gap."""
-    p, n, rounds, samples = (12, 3000, 12, 3) if quick else (16, 3000, 60, 10)
-    setting = f"p = {p}, all parities up to order 3, n = {n:g}, {rounds} rounds of {samples} records"
-    found = kept.get(f"oracles p={p} n={n}", partial(oracle_errors, p, n, rounds, samples, seed))
-    for name, (error, gap, seconds) in found.items():
-        note = f"gap {gap:.2g}" if gap == gap else "gap unknown"
-        yield row("largest error, parities", setting, error, method=f"perturbed leader, {name}",
-                  note=f"{note}, {seconds:.1f} s", **facts(1))  # fmt: skip
-
-
-def oracle_errors(p: int, n: int, rounds: int, samples: int, seed: int) -> dict[str, tuple[float, float, float]]:
-    truth = generators.ising(p, generators.matching(p), weight=0.5)
-    table = table_of(truth.sample(n, seed).codes, truth.domain)
-    workload = workload_of("parities", truth.domain)
-    exact = table.sum(workload.query)[0] / n
-    out = {}
-    for name, oracle in (("integer program", IntegerProgram(0.5)), ("annealed search", AnnealedSearch())):
-        begun = time.perf_counter()
-        learner = PerturbedLeader(workload, oracle, rounds=rounds, samples=samples, random_state=seed)
-        released = learner.fit(ask(table, REPLACE, n))
-        assert released.gap is not None
-        error = float(np.abs(released.answers - exact).max())
-        out[name] = (error, released.gap, time.perf_counter() - begun)
-    return out
