@@ -39,6 +39,8 @@ from discreet.tables.base import Table
 Row = dict[str, Any]
 PURE = {"notion": "pure", "relation": "add-remove", "n_public": False}
 RECORDS, FRESH = 10_000, 2000
+FITS = 3  # of each thin field, whose noise is felt
+SLOW = ("field", "hidden")  # takes a minute on columns of three levels, and is left to full runs there
 DEFAULTS = {"network": "optimal", "field": "noise_aware", "spin": "moments"}
 
 
@@ -59,19 +61,17 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield _better_than_both(thin)
         for window in (4,) if quick else (3, 4, 5, 6):
             for epsilon in (0.1, 1.0, 10.0):
-                yield from part(
-                    f"field {window} {epsilon:g}",
-                    lambda w=window, e=epsilon: [_thin_field(w, e, 1 if quick else 3, seed)],
-                )
+                yield from part(f"field {window} {epsilon:g}", lambda w=window, e=epsilon: [_thin_field(w, e, 3, seed)])
         if not quick and data is not None:
             yield from part("real tables", lambda: _real_tables(data, 3))
         budgets = (0.1, 1.0, 10.0) if quick else (0.1, 0.3, 1.0, 3.0, 10.0)
         for name, rows in _sets(seed, None if quick else data).items():
             for method in METHODS:
-                if method.family != STRUCTURE:
+                left = quick and name == "sachs" and (method.family, method.name) == SLOW
+                if method.family != STRUCTURE and not left:
                     yield from part(
                         f"budget {name} {method.family} {method.name}",
-                        lambda n=name, t=rows, m=method: _more_budget(n, *t, m, budgets, 2 if quick else 5),
+                        lambda n=name, t=rows, m=method: _more_budget(n, *t, m, budgets, 4 if quick else 5),
                     )
         for name in ("asia",) if quick else ("asia", "sachs"):
             yield from part(f"coverage {name}", lambda n=name: _coverage(n, seed, 3 if quick else 20))
@@ -145,25 +145,34 @@ def _thin_field(window: int, epsilon: float, runs: int, seed: int) -> Row:
             "independent": OptimalNetwork({}),
             "in full": NoiseAwareField(cliques, step_back=False),
         }
+        truth = model.log_prob(fresh)
         for name, learner in learners.items():
-            found = learner.fit(Curator(table, budget=PureDP(epsilon)))
-            gaps[name].append(float((model.log_prob(fresh) - found.log_prob(fresh)).mean()))
+            for _ in range(FITS):
+                found = learner.fit(Curator(table, budget=PureDP(epsilon)))
+                gaps[name].append(float((truth - found.log_prob(fresh)).mean()))
     means = {name: float(np.mean(values)) for name, values in gaps.items()}
-    better = min(means["independent"], means["in full"])
+    best = min(("independent", "in full"), key=lambda name: means[name])
+    better = means[best]
     return row(
         "log-likelihood below the truth, nats a record",
         f"thin field, windows of {window} of 12 columns, eps={epsilon:g}, {RECORDS:,} records",
         means["ours"],
-        target=1.1 * better,
+        target=1.02 * better + 2 * _standard_error(gaps["ours"], gaps[best]),
         reference=better,
         reference_name="the better of independent columns and all cliques in full",
-        runs=runs,
+        runs=FITS * runs,
         independent=means["independent"],
         in_full=means["in full"],
         most_cells=cells,
-        note="the target leaves 10 % for the noise of the runs",
+        note="the target leaves 2 % and two standard errors of the fits",
         **PURE,
     )
+
+
+def _standard_error(*gaps: list[float]) -> float:
+    """Of the difference of two means, by how fits to the same records differ."""
+    apart = [np.var(np.reshape(each, (-1, FITS)), axis=1, ddof=1).mean() / len(each) for each in gaps]
+    return float(np.sqrt(sum(apart)))
 
 
 # -- real tables -------------------------------------------------------------------------------------------------------
@@ -278,10 +287,9 @@ def _covered(name: str, domain: Domain, tables: list[Table], given: Mapping[str,
     pairs = list(combinations(domain.names, 2))[:15]
     for family, method in DEFAULTS.items():
         hits, passed = {False: [], True: []}, 0
-        try:
-            spec = resolve(domain, family=family, method=method, certify=0, **given[family])
-        except DiscreetError:  # a family of two levels only
+        if family == "spin" and max(domain.shape) > 2:
             continue
+        spec = resolve(domain, family=family, method=method, certify=0, **given[family])
         for i, table in enumerate(tables):
             release = Release.of(spec.learn(Curator(table, budget=PureDP(1))))
             if "caution" in release.card:
@@ -290,7 +298,7 @@ def _covered(name: str, domain: Domain, tables: list[Table], given: Mapping[str,
             found = release.intervals(draws=40, random_state=i)
             for m in ExactCurator(table).measure(Marginals(domain, pairs)):
                 interval = found.marginal(m.clique)
-                warned = "covers noise alone" in interval.note
+                warned = "can move the answer by more" in interval.note
                 hits[warned].append(interval.covers(m.values / m.values.sum()).ravel())
         setting, runs = f"{name}, eps=1, against the records", len(tables)
         if not passed:
@@ -301,7 +309,7 @@ def _covered(name: str, domain: Domain, tables: list[Table], given: Mapping[str,
             if not entries:
                 continue
             covered = float(np.concatenate(entries).mean())
-            where = "which say that ± covers noise alone" if warned else "of which ± is to cover the records"
+            where = "which say that the form can move them by more" if warned else "of which ± is to cover the records"
             yield row("distance of coverage of pair cells from the nominal 90 %", f"{setting}, answers {where}",
                       abs(covered - 0.9), target=0.05 if passed > 3 and not warned else None,
                       method=f"{family} {method}", runs=passed, coverage=covered,

@@ -1,7 +1,7 @@
 """The documentation is true: it builds without a warning, and every block of code in it runs as it stands.
 
 The blocks of a page run from top to bottom in one folder of the page's own: Python blocks in one namespace, shell
-blocks in a real shell that finds `discreet` on its path (`warm.py`). They find what `pip install .` installs, and
+blocks in a real shell that finds `discreet` on its path (`warm.py`). They find what `./discreet demo` installs, and
 nothing else; a page that needs an extra says so.
 """
 

@@ -58,7 +58,7 @@ OTHER: dict[Any, Any] = {
     "variant": "published",
     "steps": 3,
     "vertices": "coordinate",
-    "release": "perturbed_leader",
+    "release": "multiplicative_weights",
     "halves": True,
     "test": "correlation",
     "base": "sparsitron",

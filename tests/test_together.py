@@ -102,7 +102,7 @@ def test_a_condition_scales_it_and_every_way_to_ask_says_it() -> None:
     with Curator(encode(networks.load("asia").sample(500, 0).to_frame(), release.model.domain), budget=PureDP(1)) as c:
         intervals = Release.of(given.learn(c)).intervals(draws=3)
     apart = intervals.marginal(("asia", "xray"))
-    assert "rests on the form that the model was given; ± covers noise alone" in apart.note
+    assert "rests on the form that the model was given; ± covers noise and chance at most" in apart.note
     assert not intervals.marginal(("asia", "tub")).note and not intervals.marginal("xray").note
 
 
@@ -126,7 +126,7 @@ def test_means_and_quantiles_are_widened_by_the_part_of_the_records_that_may_be_
     rows, median = found.ask("E(y | x)"), found.ask("QUANTILE(y, 0.4 | x=1)")
     assert rows.upper[1] == pytest.approx(float(mean.upper)) and rows.lower[1] == pytest.approx(float(mean.lower))
     assert median.lower == 10 and median.upper == 20
-    assert found.ask("E(y)").note == "" and found.ask("SD(y | x=1)").note.endswith("± makes no room for that")
+    assert "±" not in found.ask("E(y)").note and found.ask("SD(y | x=1)").note.endswith("± makes no room for that")
     everything = _numbers(1.0).ask("E(y | x=1)")
     assert everything.lower == pytest.approx(0) and everything.upper == pytest.approx(30)
 
@@ -136,6 +136,11 @@ def test_where_nothing_is_known_of_a_probability_the_answer_says_so() -> None:
     assert not known.anything.any() and "anything" not in known.note
     assert unknown.anything.all() and unknown.note.endswith("of what is ± anything, nothing is known")
     assert {half for _, half in unknown.texts()} == {"anything"} and percents(unknown)[0].endswith("% ± anything")
+
+
+def test_a_mean_of_nobody_under_some_noise_is_not_certain() -> None:
+    unknown = Interval(np.array([12.0, 3.0]), np.array([np.nan, 2.5]), np.array([np.nan, 3.5]), 0.9)
+    assert unknown.texts() == [("12.0000", "anything"), ("3.00", "0.50")]
 
 
 def _latent(seed: int, records: int = 10_000):

@@ -1,9 +1,9 @@
 """A process that has imported everything once and makes copies of itself: what a start costs is paid once.
 
-It finds what `pip install .` installs, and nothing else (`core_environment`). A caller hands over its standard streams,
-its folder and what is to be run; the copy that runs it is a process like any other, which can be killed, and whose exit
-code comes back. `python warm.py SOCKET …` is such a caller: shells of the tests find it on their path as `discreet`.
-How a fresh process starts is tested with fresh processes (tests/cli/test_start.py).
+It finds what `./discreet demo` installs, and nothing else (`core_environment`). A caller hands over its standard
+streams, its folder and what is to be run; the copy that runs it is a process like any other, which can be killed, and
+whose exit code comes back. `python warm.py SOCKET …` is such a caller: shells of the tests find it on their path as
+`discreet`. How a fresh process starts is tested with fresh processes (tests/cli/test_start.py).
 """
 
 from __future__ import annotations

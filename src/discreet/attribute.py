@@ -10,9 +10,10 @@ import math
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,16 @@ class Attribute:
         for key, known in (("peeked", PEEKABLE), ("found", FINDABLE)):
             if unknown := getattr(self, key) - set(known):
                 raise SchemaError(f"column {self.name!r}: {key} may name {', '.join(known)}; got {sorted(unknown)}")
+
+    def __eq__(self, other: object) -> bool:
+        """In all that is known about them. True is no 1 and False no 0 among levels: texts spell them otherwise, and
+        what is kept by attribute or domain must not be taken for that of the other."""
+        if other.__class__ is not self.__class__ or not isinstance(other, Attribute):
+            return NotImplemented
+        if self is other:
+            return True
+        kinds_agree = [*map(type, self.levels[:1])] == [*map(type, other.levels[:1])]  # all levels are of one kind
+        return kinds_agree and bool(_compared(self) == _compared(other))
 
     def _check_words(self) -> None:
         for key in ("strip", "ignore_case"):
@@ -459,6 +470,9 @@ class Attribute:
         if "groups" in entry:
             fields["groups"] = _groups(name, entry["groups"])
         return cls(name, **fields, sought=sought)
+
+
+_compared = attrgetter(*(f.name for f in fields(Attribute)))
 
 
 @dataclass(frozen=True)

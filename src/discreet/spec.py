@@ -25,7 +25,6 @@ from .learn.graph_files import Structure, released_before
 from .learn.graph_input import Graph, cliques_of, structure_of
 from .learn.learner import Learner
 from .learn.procedure import Procedure, Whole
-from .learn.self_check import without_self_check
 from .learn.zeros import enforced, without_impossible
 from .measurement import Measurement, Measurements
 from .methods import EARLIER, FAMILIES, GIVEN, METHODS, SAID, SEARCHED, STRUCTURE, Method, method_of, of_today
@@ -199,7 +198,8 @@ class Spec:
 
     def _concluded(self, released: Measurements, domain: Domain, public: Sequence[Measurement]) -> Learned:
         if not self.can_refit:
-            return Learned(without_self_check(self._finished(self.learner().estimate(released, domain))), self)
+            learner = self.learner()
+            return Learned(learner.checked(self._finished(learner.estimate(released, domain)), released), self)
         remark = ""
         if public:
             try:

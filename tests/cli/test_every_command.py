@@ -54,7 +54,7 @@ EXAMPLES = {
     ("ledger", "verify"): ["new.db"],
     ("ledger", "key"): ["new.db"],
     ("ledger", "head"): ["new.db"],
-    ("audit",): ["--schema", "schema.toml", *TABLE, "--pairs", "2"],
+    ("audit",): ["--schema", "schema.toml", *TABLE, "--pairs", "2", "--draws", "200"],
     ("attack",): ["--schema", "schema.toml", "--epsilon", "1", "--graph", "smoke -> city", "--runs", "40"],
     ("bench",): ["--list"],
     ("demo",): ["--people", "200"],

@@ -7,6 +7,7 @@ from mrf_cases import BUDGETS, UNITS, sampled, table_of
 from discreet.audit import audit_replay, failures
 from discreet.domain import Domain
 from discreet.errors import CostError, InputError
+from discreet.learn.query_release import leader
 from discreet.learn.query_release.workload import Parities
 from discreet.learn.regressions.frank_wolfe import State
 from discreet.learn.regressions.spins import SpinRegressions, features_of
@@ -65,7 +66,8 @@ def test_without_noise_algorithm_5_finds_the_maximal_monomials():
 
 @pytest.mark.parametrize("halves", [False, True])
 @pytest.mark.parametrize("release", RELEASES)
-def test_algorithm_5_with_noise(release, halves):
+def test_algorithm_5_with_noise(release, halves, monkeypatch):
+    monkeypatch.setattr(leader, "MOST_ROUNDS", 200)  # of a thousand, which take 25 times as long
     model = generators.binary(6, [(0, 1, 2), (3, 4, 5)], weight=0.5, random_state=1)
     curator = Curator(sampled(model, 20_000, 1), None, ZCDP(1))
     learner = MaximalMonomials(3, width=1.0, release=release, halves=halves, steps=40)

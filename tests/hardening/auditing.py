@@ -118,7 +118,7 @@ def questions(first: int, count: int, seen: Seen) -> None:
         seen.at(number)
         (kind, case), unit = every[number * 37 % len(every)]  # so that a sample is spread out
         asked = sensitivities.CASES[kind][case]()
-        domain = (asked.query if hasattr(asked, "query") else asked).domain
+        domain = sensitivities.of_the_rows((asked.query if hasattr(asked, "query") else asked).domain)
         worst = sensitivities.worst(asked, domain, sensitivities.UNITS[unit], large=True)
         if worst:
             seen.wrong(number, f"{kind.__name__} {case}, {unit}: {worst}")

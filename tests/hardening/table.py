@@ -1,4 +1,4 @@
-"""What is tried against us, in 26 rows, and what came of it: `./test --table`.
+"""What is tried against us, in 27 rows, and what came of it: `./test --table`.
 
 A row is something that can be tried again and again: attempt number i is decided by i (and, where protective noise or
 the moment of a kill is concerned, by luck). By default a sample is tried; `--slow` asks for the whole, which takes days
@@ -107,9 +107,9 @@ def rows() -> list[Row]:
         place = str(ROOT / "tests" / folder)
         if place not in sys.path:
             sys.path.append(place)
-    from hardening import accidents, auditing, parsers
+    from hardening import accidents, auditing, commands, parsers
 
-    return [*auditing.ROWS, *accidents.ROWS, *parsers.ROWS]
+    return [*auditing.ROWS, *commands.ROWS, *accidents.ROWS, *parsers.ROWS]
 
 
 def mark() -> str:

@@ -43,9 +43,28 @@ def all_parsers(first: int, count: int, seen: Any) -> None:
 QUICK.append(table.Row("all that is fuzzed", "typed errors only", 10, 10, 10, all_parsers))
 
 
-def test_there_are_twenty_six_rows() -> None:
-    assert len(EVERY) == len({row.name for row in EVERY}) == 26
+def test_there_are_twenty_seven_rows() -> None:
+    assert len(EVERY) == len({row.name for row in EVERY}) == 27
     assert all(0 < row.sample <= row.whole for row in EVERY)
+
+
+def test_a_command_that_tells_how_many_rows_there_are_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Negative control: the statement, which goes into cards and ledgers, has the exact number."""
+    true = Curator.statement
+
+    def telling(curator: Curator) -> dict[str, Any]:
+        (count,) = curator._rows.count([()])
+        return {**true(curator), "version": str(count)}
+
+    monkeypatch.setattr(Curator, "statement", telling)
+    (row,) = (r for r in EVERY if r.name == "every command on neighbours")
+    fork = table.Fork(row, 0, 5)
+    fork.start(tmp_path)
+    while (found := fork.ended()) is None:
+        pass
+    assert len(found[1]) >= 2
 
 
 @pytest.mark.parametrize("row", QUICK, ids=lambda row: row.name)

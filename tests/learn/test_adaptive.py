@@ -234,7 +234,7 @@ def test_too_few_records_for_pairs(budget):
     assert "records noise would hide which pairs of columns matter: then the whole budget goes to" in plan
     with Curator(encode(few, domain), unit, budget) as curator:
         learned = resolve(domain).learn(curator)
-    assert learned.model.edges == () and "independent columns" in learned.model.card["caution"]
+    assert learned.model.edges == () and "columns are independent" in learned.model.card["caution"]
     columns = [m for m in learned.measurements if m.clique]
     assert {len(m.clique) for m in columns} == {1} and contradictions(learned.model.card) == []
     precision = sum(1 / m.noise.variance for m in columns)

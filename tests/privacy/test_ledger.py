@@ -372,6 +372,29 @@ def test_a_ledger_that_is_replaced_while_it_is_charged_is_noticed(path, tmp_path
     assert replaced
 
 
+def test_a_ledger_that_is_replaced_while_a_charge_is_tried_again_is_noticed(path, tmp_path, monkeypatch):
+    """What is tried again has the number of what failed, and is looked for all the same."""
+    ledger = Ledger.create(path, PureDP(1))
+    ledger.charge(PureDP(0.25), ROW)
+    old, commits = path.read_bytes(), []
+
+    def failing_once(connection, place, statement, values=()):
+        if statement == "COMMIT":
+            commits.append(statement)
+            if len(commits) == 1:
+                raise sqlite3.OperationalError("disk I/O error")
+            (tmp_path / "copy").write_bytes(old)
+            os.replace(tmp_path / "copy", path)
+        return patiently(connection, place, statement, values)
+
+    monkeypatch.setattr("discreet.privacy.ledger.patiently", failing_once)
+    with pytest.raises(LedgerError, match="nothing was spent"):
+        ledger.charge(PureDP(0.5), ROW)
+    with pytest.raises(DamagedLedgerError, match="replaced"):
+        ledger.charge(PureDP(0.5), ROW)
+    assert len(commits) == 2
+
+
 def test_a_ledger_put_back_to_before_its_own_charge_is_noticed(path):
     """Also when nothing was looked up since."""
     ledger = Ledger.create(path, PureDP(1))

@@ -1,5 +1,6 @@
 """Encoding: every container gives the same codes, and no value of any row can make it fail."""
 
+import dataclasses
 import datetime
 import decimal
 import itertools
@@ -468,3 +469,15 @@ def test_objects_of_pandas_are_read_value_by_value_whatever_they_look_like():
     more = pd.Series(["red", "7", "blue", 7, True], dtype=object)
     one, two = (codes(encode(pd.DataFrame({"text": s}), Domain((TEXT,))))["text"] for s in (texts, more))
     assert one == [0, 2, 4] and two == [0, 2, 4, 2, 4]
+
+
+def test_levels_that_python_takes_for_equal_are_not_taken_for_each_other():
+    """True is 1 to Python, and texts spell them otherwise: what is kept of one column is not that of another."""
+    flags = Attribute.categorical("c", [True, False], missing="NA", other="else")
+    numbers = Attribute.categorical("c", [1, 0], missing="NA", other="else")
+    assert flags != numbers and Domain((flags,)) != Domain((numbers,))
+    assert flags == Attribute.from_dict("c", flags.to_dict()) and hash(flags) == hash(dataclasses.replace(flags))
+    texts = ["1", "0", "true", "false", "TRUE", None]
+    for frame in ({"c": texts}, pl.DataFrame({"c": texts}), pa.table({"c": texts}), pd.DataFrame({"c": texts})):
+        assert codes(encode(frame, Domain((flags,))))["c"] == [3, 3, 0, 1, 0, 2]
+        assert codes(encode(frame, Domain((numbers,))))["c"] == [0, 1, 3, 3, 3, 2]

@@ -20,8 +20,9 @@ from ..privacy.budget import ApproxDP, Budget
 from ..privacy.curator import Curator
 from ..privacy.unit import PrivacyUnit
 from .checks import check_curator, check_types, require_found
+from .independence import with_independence
 from .procedure import Procedure, Whole
-from .self_check import with_self_check
+from .self_check import with_self_check, without_self_check
 
 Result = TypeVar("Result")
 
@@ -114,8 +115,14 @@ class Learner(ABC, Generic[Result]):
         return self.checked(self.estimate(measured, curator.domain), measured)
 
     def checked(self, found: Result, measurements: Measurements) -> Result:
-        """What was estimated, with the self-check on the card of a model that sums determine."""
-        if not self.refits or not isinstance(found, Model):
+        """What was estimated, with what is known for free on the card of a model: how far it is from the sums that
+        determine it, if any do, and whether its columns are independent."""
+        if not isinstance(found, Model):
             return found
-        checked: Result = with_self_check(found, measurements, self.expected(measurements))
+        if self.refits:
+            seen = with_self_check(found, measurements, self.expected(measurements))
+        else:
+            seen = without_self_check(found)
+        given = hasattr(self, "graph") or hasattr(self, "cliques") or getattr(self, "order", 2) == 1
+        checked: Result = with_independence(seen, given)
         return checked

@@ -68,6 +68,7 @@ class Ledger:
         self._previous = ""  # and that of the one before
         self._own = ""  # the hash of the last entry that was signed here
         self._wrote = 0  # and its number, whether it was committed or not
+        self._appended = False  # whether this transaction has written anything
         self._signing: SigningKey | None = None
         self._key_path = None if path is None else key_path(path)
         self._charges: dict[int, Budget] = {}
@@ -471,6 +472,7 @@ class Ledger:
 
     def _append(self, kind: Kind, details: Mapping[str, Any]) -> int:
         self._wrote, self._own = insert(self._connection, kind, details, self._key())
+        self._appended = True
         return self._wrote
 
     @contextmanager
@@ -484,7 +486,7 @@ class Ledger:
                 patiently(self._connection, self.path, "BEGIN IMMEDIATE")
             except sqlite3.DatabaseError as error:
                 raise LedgerError(f"the ledger {self.path} cannot be written: {error}") from None
-            before = self._wrote
+            self._appended = False
             try:
                 yield
                 patiently(self._connection, self.path, "COMMIT")
@@ -494,7 +496,7 @@ class Ledger:
             except BaseException:
                 self._roll_back()
                 raise
-            if self._wrote != before:
+            if self._appended:  # its number does not tell: a write that failed had the same
                 self._require_written()
 
     def _require_written(self) -> None:

@@ -98,7 +98,7 @@ class Together:
         if self.found and pairs:
             rests += " (a fit with a --workload spends on what that names)"
         if self.certificate is None:
-            return 0.0, f"{rests}; ± covers noise alone, and {self._risk} can move the answer by more"
+            return 0.0, f"{rests}; ± covers noise and chance at most, and {self._risk} can move the answer by more"
         own = [(p, self._fits[frozenset(p)]) for p in pairs if frozenset(p) in self._fits]
         if own and len(own) == len(pairs):
             pair, fit = max(own, key=lambda entry: entry[1].estimate)

@@ -23,7 +23,8 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ from ..models.marginals import marginals
 from ..models.records import RandomState
 from ..progress import track
 from . import student
+from .scatter import Scatter
 from .together import Together
 
 Array = NDArray[np.float64]
@@ -81,13 +83,18 @@ class Interval:
         """The ± around the estimate: how far the farther end is (an end at 0 or 1 may be nearer)."""
         return np.asarray(np.maximum(self.upper - self.estimate, self.estimate - self.lower))
 
+    def widened(self, more: Array) -> Interval:
+        """With something that moves the target independently of the noise."""
+        lower = self.estimate - np.hypot(self.estimate - self.lower, more)
+        return replace(self, lower=lower, upper=self.estimate + np.hypot(self.upper - self.estimate, more))
+
     def texts(self) -> list[tuple[str, str]]:
         """Of each entry the estimate and its ±, with the digits that the noise leaves."""
         pairs = zip(self.estimate.reshape(-1), self.half_width.reshape(-1), strict=True)
         out = [(f"{p:.{digits(h)}f}", f"{h:.{digits(h)}f}" if h > 0 else "0") for p, h in pairs]
-        if self.anything is None:
-            return out
-        return [(p, ANYTHING if a else h) for (p, h), a in zip(out, self.anything.reshape(-1), strict=True)]
+        unknown = np.isnan(self.half_width)  # a mean of nobody, under some noise
+        unknown |= False if self.anything is None else self.anything
+        return [(p, ANYTHING if u else h) for (p, h), u in zip(out, unknown.reshape(-1), strict=True)]
 
     def covers(self, target: Any) -> NDArray[np.bool_]:
         return np.asarray((self.lower <= target) & (target <= self.upper))
@@ -255,12 +262,15 @@ class NoiseIntervals:
     def _clipped(
         self,
         found: Interval,
-        names: Iterable[str],
+        names: Iterable[str] | Mapping[str, object],
         given: Mapping[str, object] | None,
         tables: tuple[str, ...] = (),
     ) -> Interval:
-        """An interval for probabilities, wide enough for a graph that was found; ``tables`` are given with every level,
-        and are the first axes."""
+        """An interval for probabilities, wide enough for how records scatter about the model's form, and for a graph
+        that was found. ``tables`` are given with every level, and are the first axes; names with levels: an event."""
+        if self._scatter is not None:
+            z = NormalDist().inv_cdf((1 + self.level) / 2)
+            found = found.widened(z * self._scatter.of_answer(found.estimate, names, given or {}, tables))
         found, part = self._room(found, [*names, *tables], given, tables)
         part = part.reshape(part.shape + (1,) * (found.estimate.ndim - part.ndim))
         lower = np.clip(np.minimum(found.lower, found.estimate - part), 0, 1)
@@ -270,6 +280,13 @@ class NoiseIntervals:
         if anything.any():
             said.append(f"of what is ± {ANYTHING}, nothing is known")
         return replace(found, lower=lower, upper=upper, note="; ".join(filter(None, said)), anything=anything)
+
+    @cached_property
+    def _scatter(self) -> Scatter | None:
+        """None where a certificate speaks of that, and where the number of records is not known."""
+        if self.records is None or self.together is None or self.together.certificate is not None:
+            return None
+        return Scatter.of(self.model, self.records)
 
     def _of_numbers(self, found: Interval, question: Resolved) -> Interval:
         """An interval for a mean or a quantile, wide enough for a graph that was found; of a standard deviation it is
@@ -281,7 +298,7 @@ class NoiseIntervals:
         if question.kind == "SD":
             return replace(found, note=f"{found.note}; ± makes no room for that")
         lower, upper = numbers.without_a_part(self.model, question, part)
-        lower, upper = np.minimum(found.lower, lower), np.maximum(found.upper, upper)
+        lower, upper = np.fmin(found.lower, lower), np.fmax(found.upper, upper)  # NaN where a refit has no such records
         return replace(found, lower=lower, upper=upper, note=f"{found.note}; ± makes room for that")
 
     def _room(

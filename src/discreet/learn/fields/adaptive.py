@@ -41,6 +41,7 @@ from ...privacy.gaussian import HALF_PI
 from ..cards import card_of
 from ..checks import as_measurements
 from ..consistency import estimated_total
+from ..independence import INDEPENDENT
 from ..learner import Learner
 from ..procedure import Procedure, Whole
 from . import forecast
@@ -52,9 +53,8 @@ from .rounds import Rounds, fitted, most_work
 from .selection_rounds import SelectionRounds
 
 METHOD = "adaptive"
-INDEPENDENT = (
-    "no table of two columns was worth its noise: the model is that of independent columns, and says nothing of how "
-    "they depend on each other. More records, a larger budget, or fewer columns and levels would help"
+WHY = (
+    "no table of two columns was worth its noise. More records, a larger budget, or fewer columns and levels would help"
 )
 
 
@@ -161,7 +161,7 @@ class AdaptiveField(Learner[MarkovRandomField | GroupedField]):
             tables=tables,
         )
         if not tables and len(columns) > 1:
-            card.setdefault("caution", INDEPENDENT)
+            card.setdefault("caution", f"{INDEPENDENT}: {WHY}")
         return _model(columns, grouped, fit.field.potentials(fit.theta), measured, card)
 
     def estimates(

@@ -42,8 +42,9 @@ a clique, as a part of all those of r. These and what follows were set on four r
 3 to 6 columns, ε from 0.1 to 10."""
 NOISE = 0.2
 """κ: cells that hold next to nothing are put to zero, and cost less than the others."""
-CLEARLY = 1.02
-"""So many times what all cliques in full are worth another choice has to be."""
+CLEARLY = 1.05
+"""So many times what all cliques in full are worth another choice has to be: on 24 other fields, of the same kind and
+with Dirichlet tables, choices worth less were up to 3.9 times as far from the truth, the others at most 1.12 times."""
 MOST_COLUMNS = 8
 """Of a clique whose tables are all looked at; larger ones stay as they are."""
 NAMED = 3

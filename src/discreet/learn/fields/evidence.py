@@ -145,18 +145,18 @@ class Evidence:
     def _noise(self, number: int) -> Array:
         """D^-½e for signs in place of noise: made consistent as the tables were, and through the projection."""
         drawn: Estimates = {}
-        start = number << 32
-        for clique, t in self.given.items():
-            drawn[clique] = replace(
-                t, values=math.sqrt(t.variance) * signs(t.cells, start=start).reshape(t.values.shape)
-            )
-            start += t.cells
+        start, corners = number << 32, len(self.field.bounds)
+        for clique, t in sorted(self.given.items(), key=lambda entry: not entry[0]):
+            # The number of records comes last: with and without it tables are judged by the same signs.
+            own = signs(t.cells, start=start if clique else start + corners)
+            drawn[clique] = replace(t, values=math.sqrt(t.variance) * own.reshape(t.values.shape))
+            start += t.cells if clique else 0
         tables = on_cliques(self.field.cliques, reconciled(self.domain, drawn))
         e = self.field.join({c: self.doubt / self.total * t.values for c, t in tables.items()})
         kept = self.target > 0
         e = np.where(kept, e, 0.0)
         away = self.target - self.field.uniform()
-        for (a, b), sign in zip(self.field.bounds, signs(len(self.field.bounds), start=start), strict=True):
+        for (a, b), sign in zip(self.field.bounds, signs(corners, start=start), strict=True):
             # Cells that the projection made zero stay, the others keep their sum.
             e[a:b] -= np.where(kept[a:b], e[a:b].sum() / kept[a:b].sum(), 0.0)
             # Where it left next to nothing but a corner of the simplex, that corner is the noise.

@@ -35,6 +35,7 @@ from ...privacy.query import Query
 from ...privacy.requests import Asking, Measure
 from ..counting import counted_first, records_in
 from ..fields.likelihood import Field
+from ..independence import INDEPENDENT
 from ..networks.optimal import OptimalNetwork
 from ..planned import measuring, selecting
 from ..procedure import Found, Procedure, Whole
@@ -139,7 +140,7 @@ class Fitted:
         if self.scale > 0:
             return facts
         why = ALONE if descended(measured) is None else IN_VAIN
-        return {**facts, "caution": f"the model has no interaction, all columns are independent in it: {why}"}
+        return {**facts, "caution": f"{INDEPENDENT}: {why}"}
 
 
 def descended(measured: Measurements) -> State | None:
