@@ -29,6 +29,7 @@ COMMANDS = [
     "sample model.zip -n 100 -o new.csv",
     "certify model.zip rows.csv --epsilon 1 --ledger ledger.db -o certified.zip",
     "report model.zip",
+    "demo",
 ]
 
 

@@ -78,6 +78,13 @@ def test_from_rows_to_a_report_without_any_extra(folder: Path) -> None:
     assert (folder / "report.html").exists() and len((folder / "new.csv").read_text().splitlines()) == 51
 
 
+def test_the_demonstration_does_without_what_is_not_there(folder: Path) -> None:
+    done = alone("from discreet.cli import run; raise SystemExit(run(['demo', '--people', '200']))", folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "discreet[files]" in done.stdout and not (folder / "demo" / "draft.toml").exists()
+    assert (folder / "demo" / "report.html").exists()
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_of_the_users_own_library_are_all_that_frames_need(library: str, folder: Path) -> None:
     done = alone(

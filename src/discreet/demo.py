@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -75,17 +76,17 @@ def play(directory: Path, people: int, run: Run, commands: Sequence[str] = ()) -
     patients.to_csv(at["patients.csv"])
     print(f"  {at['patients.csv']}  the private rows")
 
-    if not step("A first schema, drafted from the data. It marks what it learned by looking at them:",
-                ["schema", "draft", at["patients.csv"], "-o", at["draft.toml"]]):  # fmt: skip
+    if find_spec("duckdb") is None:
+        print("\nA first schema could be drafted from the data; that needs pip install 'discreet[files]'.")
+    elif not step("A first schema, drafted from the data. It marks what it learned by looking at them:",
+                  ["schema", "draft", at["patients.csv"], "-o", at["draft.toml"]]):  # fmt: skip
         return played
     # An answer that is absent or none of these must not count as a disease.
     public = Domain(tuple(replace(question, outside="no") for question in network.domain.attributes))
     save_schema(public, at["schema.toml"])
     arrows = "".join(f"{parent} -> {child}\n" for parent, child in network.edges)
     write_atomically(Path(at["graph.txt"]), [f"# What doctors know about what causes what.\n{arrows}".encode()])
-    print(
-        "\nPeeked levels are not protected. So the draft is replaced by what the questionnaire says, which is public:"
-    )
+    print("\nLevels that are looked up are not protected. What the questionnaire says is public, and is taken instead:")
     print(f"  {at['schema.toml']}  the schema: eight questions, answered yes or no")
     print(f"  {at['graph.txt']}  a graph that experts drew without looking (without it, one is found privately)")
 

@@ -277,10 +277,12 @@ def main(words: Sequence[str] | None = None) -> int:
     marked = mark()
     known = {} if asked.again else load(marked)
     wanted = [(row, _number(row, asked)) for row in chosen]
+    told = {name: outcome.wrong for name, outcome in known.items()}
     for row, outcome in () if asked.show else try_all(wanted, known, asked.cores):
         save(marked, known)
-        for found in outcome.findings[-1:] if outcome.wrong else ():
-            print(f"FOUND in {row.name}, attempt {found}", flush=True)
+        if outcome.wrong > told.get(row.name, 0):
+            told[row.name] = outcome.wrong
+            print(f"FOUND in {row.name}, attempt {outcome.findings[-1]}", flush=True)
     print(show(every if not asked.row else chosen, known))
     for row in chosen:
         for found in known.get(row.name, Outcome()).findings:
