@@ -284,7 +284,8 @@ def _coverage_of_a_table(name: str, domain: Domain, codes: Any, runs: int) -> It
 
 def _covered(name: str, domain: Domain, tables: list[Table], given: Mapping[str, Any]) -> Iterator[Row]:
     """Of pair cells of the records, by default learners whose self-check passes."""
-    pairs = list(combinations(domain.names, 2))[:15]
+    every = list(combinations(domain.names, 2))
+    pairs = list(dict.fromkeys([*pairwise(domain.names), *every[:: max(1, len(every) // 15)]]))
     for family, method in DEFAULTS.items():
         hits, passed = {False: [], True: []}, 0
         if family == "spin" and max(domain.shape) > 2:

@@ -290,6 +290,13 @@ def test_distances_that_no_step_has_paid_for_are_found(made, tmp_path):
     assert said(pairs_deviation="x") != []
 
 
+@pytest.mark.parametrize("nonsense", [5, "x", [1], [[]], True, -1, None])
+def test_what_was_found_besides_tables_may_be_nonsense(nonsense, made, tmp_path):
+    header, arrays = opened(made["default, zCDP"])
+    header["release"]["measurements"]["release"]["found"] = nonsense
+    assert Exit.CONTRADICTION in {code for code, _ in verified(tmp_path / "t.zip", header, arrays).problems}
+
+
 def test_what_a_certificate_is_worth_is_said(made, tmp_path):
     header, arrays = opened(made["default"])
     found = verified(tmp_path / "t.zip", header, arrays)

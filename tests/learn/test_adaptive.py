@@ -67,14 +67,15 @@ FIVE = Domain.of({"a": 2, "b": 3, "c": 2, "d": 2, "e": 2})
 
 
 @pytest.mark.crossed
-@pytest.mark.parametrize("looks", [True, False])
+@pytest.mark.parametrize("records", ["plenty", "few", "too few"])
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-def test_nothing_depends_on_rows_but_through_noise(budget, unit, looks, monkeypatch):
-    """The neighbours are of a few rows, which are too few for pairs unless any number, and any distance, is enough."""
+def test_nothing_depends_on_rows_but_through_noise(budget, unit, records, monkeypatch):
+    """The neighbours are of a few rows, which are too few for pairs unless any number is enough."""
+    looks = records != "too few"
     for rounds in (DistanceRounds, SelectionRounds):
         monkeypatch.setattr(rounds, "enough", 0.0 if looks else 1e9)
-    monkeypatch.setattr(distance_rounds, "STRONG", -1e9)
+    monkeypatch.setattr(distance_rounds, "PLENTY", 0.0 if records == "plenty" else 1e9)
     found = audit_replay(lambda c: AdaptiveField().fit(c), FIVE if looks else TINY, unit, budget, count=8)
     assert failures(found) == []
 
@@ -139,7 +140,7 @@ def test_planted_bugs_in_whole_runs_are_caught(module, name, planted, budget, co
     the test above finds nothing."""
     for rounds in (DistanceRounds, SelectionRounds):
         monkeypatch.setattr(rounds, "enough", 0.0)
-    monkeypatch.setattr(distance_rounds, "STRONG", -1e9)
+    monkeypatch.setattr(distance_rounds, "PLENTY", 0.0)
     monkeypatch.setattr(module, name, planted)
     unit = PrivacyUnit(relation="replace-one")
     found = audit_replay(lambda c: AdaptiveField().fit(c), TINY, unit, budget, count=count)
@@ -252,24 +253,19 @@ def test_too_few_records_for_pairs(budget):
 
 
 @pytest.mark.parametrize("budget", [b for b in BUDGETS if b != PureDP(1)], ids=str)
-@pytest.mark.parametrize("strong", [False, True])
-def test_released_distances_decide_where_records_are_neither_few_nor_plenty(budget, strong, monkeypatch):
-    """Columns that are all alike: pairs are asked for; unless no distance counts as strong."""
+def test_where_records_are_few_columns_are_asked_for_before_any_distance(budget, monkeypatch):
+    """Columns that are all alike: pairs are found all the same, by the distances of the fourth step."""
     domain = Domain.of({f"c{i}": 3 for i in range(8)})
-    rows = dict.fromkeys(domain.names, np.random.default_rng(2).integers(0, 3, 450))
-    if not strong:
-        monkeypatch.setattr(distance_rounds, "STRONG", 1e9)
+    rows = dict.fromkeys(domain.names, np.random.default_rng(2).integers(0, 3, 2000))
     monkeypatch.setattr(distance_rounds, "PLENTY", 1e9)  # the number of records is noisy
     monkeypatch.setattr(DistanceRounds, "enough", 0.0)
     with Curator(encode(rows, domain), PrivacyUnit(), budget) as curator:
         learned = resolve(domain).learn(curator)
-    assert bool(learned.model.edges) is strong
-    assert ("columns are independent" in learned.model.card.get("caution", "")) is not strong
-    assert [s["step"] for s in learned.measurements.release["steps"] if "step" in s][:2] == [
-        "tables of single columns",
-        "distances of 28 pairs from independent columns",
-    ]
-    assert contradictions(learned.model.card) == []
+    found = learned.measurements.found
+    assert found["few_records"] is True and "pairs" not in found and len(found["missed"]) == 28
+    of_columns = [m for m in learned.measurements if m.clique and len(m.clique) == 1]
+    assert len(of_columns) >= 3 * 8
+    assert len(learned.model.edges) >= 7 and contradictions(learned.model.card) == []
 
 
 def test_a_certified_model_is_fitted_once(monkeypatch):
@@ -283,17 +279,6 @@ def test_a_certified_model_is_fitted_once(monkeypatch):
         with Curator(encode(rows, domain), PrivacyUnit(), ApproxDP(1, "1e-6")) as curator:
             resolve(domain).learn(curator)
     assert fits.count(False) == 2
-
-
-def test_what_stands_out():
-    """The two largest of three pairs, on average, and more than noise alone would make them."""
-    columns = [("a",), ("b",), ("c",)]
-    said = [(["a", "b"], 50), (["a", "c"], 9), (["b", "c"], 10)]
-    drawn = np.sort(np.random.default_rng(0).standard_normal((10_000, 300)), axis=1)[:, -200:].mean()
-    limit = 30 / (drawn + distance_rounds.STRONG)
-    assert distance_rounds._stand_out(said, 0.99 * limit, columns)
-    assert not distance_rounds._stand_out(said, 1.01 * limit, columns)
-    assert distance_rounds._stand_out(said[:1], 10.0, columns[:2])  # all that there are
 
 
 def test_few_columns_need_no_delta():

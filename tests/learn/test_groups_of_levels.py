@@ -354,7 +354,7 @@ def test_nothing_depends_on_rows_but_through_noise(budget, unit, monkeypatch):
     for rounds in (DistanceRounds, SelectionRounds):
         monkeypatch.setattr(rounds, "enough", 0.0)
     monkeypatch.setattr(SelectionRounds, "_rounds", lambda self, size: 2)
-    monkeypatch.setattr(distance_rounds, "STRONG", -1e9)
+    monkeypatch.setattr(distance_rounds, "PLENTY", 0.0)
     monkeypatch.setattr(grouping, "SEEN", 1e9)  # however many records there are
     seen = []
 

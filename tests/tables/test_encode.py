@@ -410,13 +410,15 @@ def test_times_beyond_the_calendar_neither_fail_nor_change_how_others_are_read(f
 
 
 AWKWARD = ["red", "grün", "gru\u0308n", " red", "Red", "7", "7.0", "07", "", " ", "NA", "else", "nan", "None", "true",
-           "1", "2.5", "1e0", "red\0", "re\0d", "😀", "x" * 5000, "2020-01-31", "\u2028", "ﬁ"]  # fmt: skip
+           "1", "2.5", "1e0", "red\0", "re\0d", "😀", "x" * 5000, "2020-01-31", "\u2028", "ﬁ",
+           "True", "TRUE", "False", "FALSE", "tRUE"]  # fmt: skip
 READ_AS = [
     TEXT,
     FLAG,
     NUMBER,
     Attribute.categorical("close", ["Red", "7"], missing="NA", other="else", strip=True, ignore_case=True),
     parse_schema('[columns.day]\ndates = {from = 2020-01-01, to = 2020-03-31, by = "month"}\nmissing = "none"')["day"],
+    Attribute.categorical("words", ["red", "1"], missing="none", other="else", missing_values=["NA", "nan", "1", "é"]),
     Hashed.of(TEXT, b"key"),
 ]  # fmt: skip
 

@@ -151,7 +151,7 @@ def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -
             )
         return
     _verify_statement(release.card, release.model.domain, found, release.measurements, _bought(release, found))
-    besides = {} if release.measurements is None else dict(release.measurements.release.get("found") or {})
+    besides = {} if release.measurements is None else release.measurements.release.get("found", {})
     for disagreement in disagreements(release.card, release.spec, besides):
         found.wrong(disagreement, Exit.CONTRADICTION)
     for key in sorted(set(release.run) & {"data", "ledger", "output"}):

@@ -23,9 +23,11 @@ _CRUMBS = Fraction(1, 10**6)
 _DEVIATION = "_deviation"
 
 
-def disagreements(card: Mapping[str, Any], spec: Spec | None, found: Mapping[str, Any]) -> list[str]:
-    """In words; ``found`` is what came out besides the tables."""
+def disagreements(card: Mapping[str, Any], spec: Spec | None, found: Any) -> list[str]:
+    """In words; ``found`` is what came out besides the tables, as the file has it, which may be anything."""
     try:
+        if not isinstance(found, Mapping):
+            raise TypeError("what was found has names")
         return [*_of_the_certificate(card, spec), *_of_distances(card, found)]
     except (DiscreetError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, AttributeError):
         return ["its specification, or what was found besides its tables, does not fit the steps on its card"]

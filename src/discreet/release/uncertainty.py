@@ -7,12 +7,12 @@ tables when they are exact. That imitates how far the real answer is from its ta
 square of the distances times Student's quantile: it counts the bias of an estimator that smooths as well as its
 spread, and needs fewer draws than quantiles do.
 
-*Target of an interval*: the answer of the same estimator on the exact tables, bias included. The intervals are about
-privacy noise; they do not speak of the sampling of the records, nor of a graph that is wrong. Answers of a
-release about columns that were not measured together say so, and are widened by what a certificate says
-(:mod:`.together`). Where a condition has
-fewer records than noise hides, the answer may rest on what is typical of other rows, and the interval says so in its
-``note``: such intervals are too narrow (docs/directed.md has the figures).
+*Target of an interval*: the answer of the same estimator on the exact tables, bias included; in a release the records'
+own, so that there is room for how they scatter about the model's form by chance (:mod:`.scatter`). Intervals do not
+speak of people whom the records were drawn from, nor of a form that is wrong. Answers of a release about columns that
+were not measured together say so, and are widened by what a certificate says (:mod:`.together`). Where a condition
+has fewer records than noise hides, the answer may rest on what is typical of other rows, and the interval says so in
+its ``note``: such intervals are too narrow (docs/directed.md has the figures).
 
 All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 """

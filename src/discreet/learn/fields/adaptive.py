@@ -12,8 +12,9 @@
 
 Under Gaussian noise tables of several columns are asked for without their margins, as *interactions*, which the same
 budget buys with less noise; and in steps 3, 5 and 7 what was measured before gets as much more as it is short
-(:mod:`.allocation`). After each round all tables are fitted together (:mod:`.mirror`). Every decision is made from
-released numbers and public sizes.
+(:mod:`.allocation`). After each round all tables are fitted together (:mod:`.mirror`). With few records steps 2 and 3
+ask for single columns, with fewer all do (:mod:`.distance_rounds`). Every decision is made from released numbers and
+public sizes.
 
 Guarantee: the budget, for the curator's unit, under add-remove and replace-one alike; see :mod:`..procedure`. Under
 (ε, δ) and zCDP all steps are Gaussian noise. Within (ε, δ) they compose as one Gaussian

@@ -17,6 +17,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...domain import Clique
 from ...models.markov import MarkovRandomField
@@ -26,6 +27,11 @@ MOST_INTERACTIONS = 5000
 """Numbers that tables which agree depend on, up to which the square of so many is worth its memory: 200 MB."""
 _FEWEST_RECORDS, _MOST_RECORDS, _MOST_ENTRIES = 2000, 8000, 8_000_000
 _FIRMEST = 0.5
+
+
+def most_bytes(numbers: int) -> int:
+    """What coordinates of at most so many numbers take while they are made: records, and squares."""
+    return 4 * (2 * max(_MOST_ENTRIES, _FEWEST_RECORDS * numbers) + 3 * numbers**2)
 
 
 def _shrunk(numbers: int, records: int) -> float:
@@ -49,9 +55,8 @@ class Coordinates:
         self._to_theta = (to_theta.multiply(1 / self._roots)).tocsr()
         records = _drawn(field, theta, self._to_theta)
         records -= records.mean(axis=0)
-        seen = np.sqrt(np.mean(records**2, axis=0))
+        seen = np.sqrt(np.einsum("ij,ij->j", records, records) / len(records))
         records *= np.divide(np.sqrt(variances) / self._roots, seen, out=np.zeros_like(seen), where=seen > 0)
-        records = records.astype(np.float32)
         curvature = (1 - _shrunk(len(variances), len(records))) / len(records) * (records.T @ records)
         np.fill_diagonal(curvature, 1)
         root, _ = spotrf(curvature, lower=1, overwrite_a=1)
@@ -119,7 +124,7 @@ def _variances(field: Field, theta: Array, to_theta: Any) -> Array:
     return np.asarray(np.maximum(size**2 - (to_theta.T @ mu) ** 2, 0))
 
 
-def _drawn(field: Field, theta: Array, to_theta: Any) -> Array:
+def _drawn(field: Field, theta: Array, to_theta: Any) -> NDArray[np.float32]:
     """The interactions that each of some records lies in, drawn from the model."""
     from scipy.sparse import csr_array  # slow to import
 
@@ -130,5 +135,7 @@ def _drawn(field: Field, theta: Array, to_theta: Any) -> Array:
         for clique, shape, (start, _) in zip(field.cliques, field.shapes, field.bounds, strict=True)
     ]
     at = np.stack(cells, axis=1).reshape(-1)
-    lies_in = csr_array((np.ones(len(at)), at, np.arange(0, len(at) + 1, len(cells))), shape=(n, field.size))
-    return np.asarray((lies_in @ to_theta).toarray())
+    lies_in = csr_array(
+        (np.ones(len(at), dtype=np.float32), at, np.arange(0, len(at) + 1, len(cells))), shape=(n, field.size)
+    )
+    return np.asarray((lies_in @ to_theta.astype(np.float32)).toarray())

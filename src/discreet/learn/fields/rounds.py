@@ -18,11 +18,12 @@ from ...models.marginals import MOST_LEVELS
 from ...privacy.budget import Budget
 from ..consistency import estimated_total, pooled
 from ..procedure import Found, Step, Whole
+from .coordinates import most_bytes
 from .evidence import records_and_known
 from .grouping import GROUPS, as_grouped, groups_of, may_group, precisions
 from .growth import Prices
 from .likelihood import Array
-from .mirror import MirrorFit, mirror_fit
+from .mirror import MOST_CLOSELY, MirrorFit, mirror_fit
 from .purpose import Purpose
 
 COLUMNS_ALONE = "columns_alone"
@@ -34,7 +35,7 @@ MOST_PAIRS = 500_000
 _ROOM_FOR_MORE = 2**26
 """Bytes that the model so far may take with tables beside those of its tree."""
 _BYTES_PER_PAIR, _SECONDS_PER_PAIR = 700, 5e-5
-_SECONDS_PER_CELL, _SECONDS_PER_COLUMN = 8e-5, 5e-3
+_SECONDS_PER_CELL, _SECONDS_PER_COLUMN = 5e-5, 5e-3
 """Measured on one core, all fits together: of a pair that is looked at, a cell of the junction tree, a column."""
 
 
@@ -65,6 +66,7 @@ def most_work(domain: Domain, most_cells: int) -> tuple[int, float]:
     entries = min(levels, MOST_LEVELS) ** 2
     cells = min(most_cells, domain.size())
     memory = 3 * 8 * entries + _BYTES_PER_PAIR * min(pairs, MOST_PAIRS) + 8 * 40 * cells
+    memory += most_bytes(min(cells, MOST_CLOSELY))
     seconds = _SECONDS_PER_PAIR * min(pairs, MOST_PAIRS) + _SECONDS_PER_CELL * cells + _SECONDS_PER_COLUMN * len(domain)
     return memory, seconds
 
