@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import one_thread, row
-from benchmarks.papers import Kept, kept
+from benchmarks.papers import IMAGES, Kept, kept
 from discreet.domain import Attribute, Domain
 from discreet.errors import BudgetError
 from discreet.factor import CliqueVector, log_of
@@ -56,10 +56,10 @@ PENALTIES = (0.1, 1, 10, 100)
 
 def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterator[Row]:
     """All rows, and the figure."""
-    folder, here = Path("docs/images"), kept("building", quick)
-    people, draws = (PEOPLE // 8, 3) if quick else (PEOPLE, DRAWS)
+    picture = (data or Path.cwd()) / "chains-figure-3b-quick.png" if quick else IMAGES / "chains-figure-3b.png"
+    here, people, draws = kept("building", quick), *((PEOPLE // 8, 3) if quick else (PEOPLE, DRAWS))
     with one_thread():
-        yield from figure_3b(folder / f"chains-figure-3b{'-quick' if quick else ''}.png", here, seed, people, draws)
+        yield from figure_3b(picture, here, seed, people, draws)
         yield from clipping(here, seed, draws)
         yield from random_chains(seed, quick=quick)
 

@@ -85,9 +85,9 @@ def run(quick: bool = False, seed: int = 0, data: Path | None = None) -> Iterato
         yield from leaders(quick, seed)
         if not quick:
             yield from directed(seed)
-            yield from parameters(seed)
             yield from figure_2(seed)
             yield from figure_3(seed)
+            yield from parameters(seed)  # its last cells take longest
 
 
 # -- EM of collective graphical models -------------------------------------------------------------------------------

@@ -5,9 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+LONGEST = 4_000
+"""Characters of a message: a name in a file may be as long as the file."""
+
 
 class DiscreetError(Exception):
     """Base of every error that discreet raises on purpose: ``except DiscreetError as error: print(error)``."""
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        return said if len(said) <= LONGEST else f"{said[: LONGEST // 2]} […] {said[-LONGEST // 2 + 5 :]}"
 
 
 class SchemaError(DiscreetError, ValueError):

@@ -7,6 +7,7 @@ odd ones, archives sealed again with a valid checksum. Which input an attempt ma
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import io
 import json
@@ -104,17 +105,22 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
+def odd(rng: random.Random) -> Any:
+    """One of them, of its own: it may be damaged in its turn."""
+    return copy.deepcopy(rng.choice(ODD))
+
+
 def damaged_json(document: Any, rng: random.Random) -> Any:
     """A copy of which one to three values, anywhere, are odd, gone, doubled, or those of another place."""
     document = json.loads(json.dumps(document))
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         spots = [(d, k) for d in _inner(document) for k in (list(d) if isinstance(d, dict) else range(len(d)))]
         if not spots:
-            return rng.choice(ODD)
+            return odd(rng)
         node, key = rng.choice(spots)
         kind = rng.randrange(6)
         if kind <= 2:
-            node[key] = rng.choice(ODD)
+            node[key] = odd(rng)
         elif kind == 3:
             del node[key]
         elif kind == 4:
@@ -122,9 +128,9 @@ def damaged_json(document: Any, rng: random.Random) -> Any:
             with contextlib.suppress(LookupError, TypeError):
                 node[key] = json.loads(json.dumps(other[name]))
         elif isinstance(node, dict):
-            node[rng.choice(["x", "", "columns", "levels", "epsilon", "kind"])] = rng.choice(ODD)
+            node[rng.choice(["x", "", "columns", "levels", "epsilon", "kind"])] = odd(rng)
         else:
-            node.insert(key, rng.choice([*ODD, node[key]]))
+            node.insert(key, copy.deepcopy(rng.choice([*ODD, node[key]])))
     return document
 
 

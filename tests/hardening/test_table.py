@@ -268,3 +268,9 @@ def test_the_command_prints_the_table() -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode in (0, 1), done.stderr
     assert "| fuzzed: CSV |" in done.stdout
+
+
+def test_no_message_is_as_long_as_the_name_that_it_complains_of() -> None:
+    long = f"unknown key {'x' * 70_000!r}; known: a, b"
+    assert len(str(InputError(long))) <= 4_000 < parsers.LONGEST_MESSAGE
+    assert str(InputError(long)).endswith("known: a, b") and str(InputError("short")) == "short"

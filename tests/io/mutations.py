@@ -59,7 +59,7 @@ def truncate(data: bytes, rng: random.Random) -> bytes:
 
 
 def behead(data: bytes, rng: random.Random) -> bytes:
-    return data[rng.randrange(1, len(data)) :]
+    return data[rng.randint(1, len(data)) :]
 
 
 def insert(data: bytes, rng: random.Random) -> bytes:
