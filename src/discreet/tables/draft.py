@@ -50,7 +50,7 @@ _MOST_DECIMALS = 4
 _IDENTIFIER = re.compile(r"(.*[_\s.-])?(id|uuid|guid|ssn|email|key)|.*[a-z]Id", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 LEAST_ROWS = 10  # that a value must have to be listed: what fewer have may tell of somebody
-USUAL_WORDS = tuple(dict.fromkeys(spelled for w in NULLS for spelled in (w.upper(), w, w.capitalize()))) + ("NaN",)
+USUAL_WORDS = (*dict.fromkeys(spelled for w in NULLS for spelled in (w.upper(), w, w.capitalize())), "NaN")
 """The words for an absent value as files spell them: for drafts that are not to tell which of them occur."""
 _PRIVATE = """\
 # What kind a column is (numbers, whole or not, dates and how they are written, or categories), as nine rows of ten have

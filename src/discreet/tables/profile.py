@@ -219,13 +219,14 @@ def common_values(
     strip: bool = False,
     fold: bool = False,
 ) -> list[str]:
-    """The most frequent values of at least so many rows, but for these words; of spellings that are one, the usual one."""
+    """The most frequent values of at least so many rows, but for these words; of equal spellings the usual."""
     nulls = ", ".join(f"'{word}'" for word in words)
     text = f"trim({column})" if strip else column
     key = f"lower({text})" if fold else text
     kept = f"{column} IS NOT NULL AND lower(trim({column})) NOT IN ({nulls})"
     rows = connection.execute(
-        f"SELECT mode({text}), count(*) AS n FROM t WHERE {kept} GROUP BY {key} HAVING n >= ? ORDER BY n DESC, 1 LIMIT ?",
+        f"SELECT mode({text}), count(*) AS n FROM t WHERE {kept} GROUP BY {key} HAVING n >= ? "
+        "ORDER BY n DESC, 1 LIMIT ?",
         [least, most],
     ).fetchall()
     return [value for value, _ in rows]
