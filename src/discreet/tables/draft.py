@@ -53,10 +53,10 @@ LEAST_ROWS = 10  # that a value must have to be listed: what fewer have may tell
 USUAL_WORDS = (*dict.fromkeys(spelled for w in NULLS for spelled in (w.upper(), w, w.capitalize())), "NaN")
 """The words for an absent value as files spell them: for drafts that are not to tell which of them occur."""
 _PRIVATE = """\
-# What kind a column is (numbers, whole or not, dates and how they are written, or categories), as nine rows of ten have
-# it, and whether every row has a value of its own there, was seen in the rows. That is not protected: where a column
-# stands on the edge, one row can decide. Go through the kinds, so that they are what you know of the columns, and say
-# what else you know: a range = [0, 120] is better than a private one, and levels that are listed cost nothing.
+# Two things were seen in the rows: what kind of values nine tenths of a column are (numbers, whole or not, dates and
+# how they are written, or categories), and whether every row has a value of its own there. That is not protected: where
+# a column stands on the edge, one row can decide. Go through the kinds, so that they are what you know of the columns,
+# and say what else you know: a range = [0, 120] is better than a private one, and levels that are listed cost nothing.
 """
 
 
@@ -102,7 +102,7 @@ class Draft:
 def draft_schema(rows: Any, *, most_levels: int = DEFAULT_LEVELS, private: bool = False) -> Draft:
     """Look at the rows of a file or a frame and propose a domain; everything learned is marked as peeked.
 
-    ``private``: only what kind each column is of is seen, as nine rows of ten have it, how dates are written, and
+    ``private``: all that is seen is of what kind nine tenths of the values of a column are, how dates are written, and
     whether it is one of identifiers. Nothing else is written down: bins, ranges and levels are left to be found
     privately. Kinds are not protected, and the file says so.
     """
