@@ -7,7 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from discreet import PrivacyUnit, resolve
+from discreet import PrivacyUnit, open_table, resolve
 from discreet.errors import InputError, SchemaError
 from discreet.metadata import import_schema
 from discreet.privacy.budget import ApproxDP
@@ -147,6 +147,26 @@ def test_what_pandas_writes_as_a_table_is_marked_too_and_its_rows_are_not_read()
     frame = pd.DataFrame({"c": pd.Categorical(["u", "v"]), "w": ["row one", "row two"]})
     made = import_schema(json.loads(frame.to_json(orient="table", index=False)))
     assert set(made.domain.peeked) == {"c"} and "row one" not in made.text()
+
+
+def test_a_domain_of_mbi_says_how_many_codes_there_are(tmp_path):
+    """The form in which the benchmarks of the field keep a domain."""
+    made = import_schema({"age": 85, "sex": 2, "income>50K": 2})
+    assert made.domain.shape == (85, 2, 2) and made.domain["age"].levels == tuple(range(85))
+    assert made.source == "a domain of mbi" and parse_schema(made.text()) == made.domain
+    (tmp_path / "rows.csv").write_text("age,sex,income>50K\n84,1,0\n0,0,0\n")
+    assert open_table(tmp_path / "rows.csv", made.domain).count([("sex",)])[0].tolist() == [1, 1]
+    for size in (0, -1, 10**15):
+        with pytest.raises(SchemaError, match="'age': a domain of mbi says from 1 to 100,000 levels"):
+            import_schema({"sex": 2, "age": size})
+
+
+def test_what_is_said_of_several_columns_is_said_once():
+    with pytest.raises(SchemaError) as error:
+        import_schema({"age": "complex64", "sex": "complex64"})
+    assert str(error.value).endswith(
+        "used: age, sex: what is of a type that is not stated or not known has no levels to count"
+    )
 
 
 @pytest.mark.parametrize(

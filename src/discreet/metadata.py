@@ -1,4 +1,4 @@
-"""A schema from metadata that somebody has written: Frictionless table schemas, SDV metadata, dtypes of pandas.
+"""A schema from metadata that somebody has written: Frictionless, SDV, the domains of mbi, dtypes of pandas.
 
 No row is read. What the metadata say of levels and bounds is taken over; what they leave open is left to be found
 privately (docs/columns.md). That is public only as far as the metadata are: a file that a program has made by looking
@@ -17,6 +17,7 @@ from .errors import InputError, SchemaError, did_you_mean
 from .schema import free_label, schema_text
 
 MOST_LISTED = 32  # whole numbers between public ends that are levels, one by one; as many as private bins may be
+MOST_CODES = 100_000  # levels that a size stands for: a number in a file must not fill the memory
 _FOUND_BINS = "its bins are found privately, within the range that the metadata give"
 _FOUND_RANGE = "the metadata give no range: bins and range are found privately; say range = [0, 120] if you know it"
 _FOUND_LEVELS = (
@@ -79,8 +80,9 @@ class _Field:
 def import_schema(document: Any, table: str | None = None) -> Imported:
     """A schema from parsed metadata: ``import_schema(json.load(open("datapackage.json")))``.
 
-    A Frictionless table schema or data package, SDV metadata of one table or of several, or a mapping from columns to
-    dtypes: ``import_schema(frame.dtypes.to_dict())``. ``table`` says which one, where there are several.
+    A Frictionless table schema or data package, SDV metadata of one table or of several, a domain of mbi, which says
+    how many levels a column has (``{"age": 85}``: the codes 0 to 84), or a mapping from columns to dtypes:
+    ``import_schema(frame.dtypes.to_dict())``. ``table`` says which one, where there are several.
     """
     if not isinstance(document, Mapping) or not document:
         raise SchemaError("metadata are an object: a Frictionless table schema, SDV metadata, or columns and dtypes")
@@ -95,11 +97,13 @@ def import_schema(document: Any, table: str | None = None) -> Imported:
         return _made("SDV metadata", _sdv(document["tables"][name]))
     if isinstance(document.get("columns"), Mapping):
         return _made("SDV metadata", _sdv(document))
+    if all(isinstance(n, str) and type(size) is int for n, size in document.items()):
+        return _made("a domain of mbi", [_of_size(name, size) for name, size in document.items()])
     if all(isinstance(n, str) and not isinstance(d, Mapping | list | None) for n, d in document.items()):
         return _made("the dtypes of a frame", [_of_dtype(name, dtype) for name, dtype in document.items()])
     raise SchemaError(
         "these metadata are none of those that can be read: a Frictionless table schema has fields, SDV metadata have "
-        "columns or tables, and dtypes are a mapping such as {'age': 'int64'}"
+        "columns or tables, a domain of mbi is a mapping such as {'age': 85}, and dtypes one such as {'age': 'int64'}"
     )
 
 
@@ -180,6 +184,12 @@ def _sdv(table: Any) -> list[_Field]:
     return fields
 
 
+def _of_size(name: str, size: int) -> _Field:
+    if not 0 < size <= MOST_CODES:
+        raise SchemaError(f"column {name!r}: a domain of mbi says from 1 to {MOST_CODES:,} levels, got {size:,}")
+    return _Field(name, "integer", tuple(range(size)), required=True)  # codes have none for what is absent
+
+
 def _of_dtype(name: str, dtype: Any) -> _Field:
     text = str(dtype).lower()
     kind = next((kind for kind, words in _DTYPES.items() if text.startswith(words)), "")
@@ -203,9 +213,11 @@ def _made(source: str, fields: list[_Field]) -> Imported:
         if comment:
             comments[column.name] = comment
     if not attributes:
-        raise SchemaError(
-            "no column of these metadata can be used: " + "; ".join(f"{k}: {v}" for k, v in left_out.items())
-        )
+        reasons: dict[str, list[str]] = {}
+        for name, reason in left_out.items():
+            reasons.setdefault(reason, []).append(name)
+        said = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
+        raise SchemaError(f"no column of these metadata can be used: {said}")
     return Imported(Domain(tuple(attributes)), source, comments, left_out)
 
 
@@ -228,7 +240,8 @@ def _entry(column: _Field) -> tuple[dict[str, Any] | None, str]:
         return _dates(column)
     if column.kind == "string":
         return {"levels": "discover"}, _FOUND_LEVELS
-    return None, f"what is of type {column.kind or 'that was not stated'!r} has no levels to count"
+    of_type = f"of type {column.kind!r}" if column.kind else "of a type that is not stated or not known"
+    return None, f"what is {of_type} has no levels to count"
 
 
 def _plain_levels(column: _Field) -> list[Any]:

@@ -50,9 +50,51 @@ def test_blanks_become_a_missing_level(tmp_path):
     assert attribute.peeked == {"levels", "missing"}
 
 
-def test_a_level_called_missing_is_not_taken(tmp_path):
-    attribute = drafted(tmp_path, "x,y\nmissing,1\n,2\n").domain["x"]
-    assert attribute.missing == "(missing)" and attribute.levels == ("missing",)
+def test_words_for_absent_values_are_the_same_in_every_kind_of_column(tmp_path):
+    """Days, numbers and texts: what stands for an absent value in one does in all, and in the private draft."""
+    rows = [(f"2020-{1 + i % 12:02}-{1 + i % 28:02}", i % 70 + 0.5, i % 4, "abc"[i % 3]) for i in range(600)]
+    rows += [(word,) * 4 for word in ("-", "unknown", "Missing") for _ in range(20)]
+    text = "day,pay,kids,job\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    domain = drafted(tmp_path, text).domain
+    assert domain["day"].dates.by == "month" and domain["pay"].is_numeric
+    assert domain["kids"].levels == (0, 1, 2, 3) and domain["job"].levels == ("a", "b", "c")
+    for attribute in domain.attributes:
+        assert attribute.missing == "missing" and attribute.missing_values == ("-", "Missing", "unknown")
+    private = drafted(tmp_path, text, private=True).domain
+    assert all({"-", "Missing", "unknown"} <= set(attribute.missing_values) for attribute in private.attributes)
+    for found in (domain, private.project(["day"])):
+        table = open_table(tmp_path / "rows.csv", found)
+        assert table.count([("day",)])[0][found["day"].missing_code] == 60
+
+
+def test_none_is_an_answer_among_categories_and_absent_among_numbers(tmp_path):
+    rows = "".join(f"{w},{'none' if i % 9 == 0 else i % 5}\n" for i, w in enumerate(["none", "some", "much"] * 30))
+    domain = drafted(tmp_path, f"drinks,kids\n{rows}").domain
+    assert domain["drinks"].levels == ("much", "none", "some") and domain["drinks"].missing is None
+    assert domain["kids"].levels == (0, 1, 2, 3, 4) and domain["kids"].missing_values == ("none",)
+
+
+def test_a_level_called_other_is_not_taken(tmp_path):
+    attribute = drafted(tmp_path, "x,y\nother,1\na,2\nb,3\n").domain["x"]
+    assert attribute.other == "(other)" and attribute.levels == ("a", "b", "other")
+
+
+def test_a_value_that_few_rows_have_is_not_listed(tmp_path):
+    """It may tell of somebody; the comment says from how many rows on one is listed."""
+    rows = [("flu" if i % 2 else "cold", i % 3, "w") for i in range(500)]
+    rows += [(f"SECRETDISEASE-{i}", 17 if i < 9 else 18, f"v{i % 50}") for i in range(19)]
+    text = "ill,kids,job\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    draft = drafted(tmp_path, text)
+    assert draft.domain["ill"].levels == ("cold", "flu") and draft.domain["ill"].other == "other"
+    assert draft.domain["kids"].levels == (0, 1, 2, 18), "17 has nine rows, 18 has ten"
+    assert "SECRET" not in draft.text()
+    assert "# the most frequent values, of at least 10 rows each; all others go to the level 'other'" in draft.text()
+
+
+def test_a_column_without_a_value_that_several_rows_have_is_left_out(tmp_path):
+    rows = "".join(f"w{i % 40},{i % 2}\n" for i in range(200))
+    draft = drafted(tmp_path, f"x,y\n{rows}", most_levels=50)
+    assert draft.left_out == {"x": "no value that at least 10 rows have"} and draft.domain.names == ("y",)
 
 
 def test_few_whole_numbers_become_levels(tmp_path):
@@ -376,6 +418,14 @@ def test_check_finds_each_rule(desk, discreet, row, rule):
     assert result.code == 1
     assert rule in result.out
     assert_discreet(result.text)
+
+
+def test_check_names_the_decimal_comma(desk, discreet):
+    (desk / "data.csv").write_text('patient,smoke,age,city\na,yes,"47,25",north\nb,yes,Xochimilco,north\n')
+    result = discreet("schema", "check", "data.csv", "schema.toml", "--counts")
+    assert result.code == 1 and "47" not in result.text
+    assert "column 'age': has values that are not numbers, probably for their decimal comma" in result.out
+    assert "column 'age': has values that are not numbers: such values → unknown [1 row]" in result.out
 
 
 def test_check_finds_fractions_and_missing_columns(desk, discreet):

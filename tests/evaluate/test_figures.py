@@ -214,6 +214,17 @@ def test_what_cannot_be_compared_is_refused():
         evaluate(ROWS, {"x": SYNTHETIC}, targets=["nope"])
 
 
+def test_what_cannot_be_compared_is_refused_before_a_row_is_read(monkeypatch):
+    """Each of two releases has found bins of its own: nothing is counted before that is said."""
+    read = []
+    monkeypatch.setattr("discreet.evaluate.evaluation.rows_side", lambda *_, **__: read.append(1))
+    own = [Domain([Attribute("a", edges=(0, at, 2), found=frozenset({"edges"}))]) for at in (0.5, 1)]
+    first, second = (encode({"a": [0.1, 1.5]}, domain) for domain in own)
+    with pytest.raises(InputError, match=r"second has other bins .* one at a time"):
+        evaluate(first, {"first": first, "second": second})
+    assert not read
+
+
 def test_one_column_few_rows_and_constant_columns_are_no_reason_to_fail():
     one = Domain.of({"a": 2})
     found = evaluate(encode({"a": [0, 1]}, one), {"x": encode({"a": [0, 0]}, one)})

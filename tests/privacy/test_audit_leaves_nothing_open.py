@@ -1,8 +1,10 @@
-"""The audit closes what it opens: a warning of Python about something left open would be a difference between runs."""
+"""What is left behind makes no difference between the two runs of an audit: it closes what it opens, since a warning of
+Python about something left open would be one, and what others left is collected before or after."""
 
 from __future__ import annotations
 
 import gc
+import logging
 import warnings
 
 from discreet.audit import audit_replay
@@ -40,3 +42,28 @@ def test_no_ledger_is_left_open(monkeypatch):
             assert "closed" in str(error)
         else:
             raise AssertionError("a ledger was left open")
+
+
+class Talkative:
+    """Says something when it goes, as connections to Java do; and as it holds itself, only a collection ends it."""
+
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        logging.getLogger("left").debug("gone")
+
+
+def test_garbage_of_others_is_no_finding():
+    before = gc.get_threshold()
+
+    def algorithm(curator):
+        gc.set_threshold(1, 1, 1)  # the next objects that are made set a collection off
+        try:
+            return curator.measure(Marginals(DOMAIN, [("a",)]))
+        finally:
+            gc.set_threshold(*before)
+
+    Talkative()
+    assert all(f.passed for f in audit_replay(algorithm, DOMAIN, PrivacyUnit(), PureDP(1), count=1))
+    assert gc.isenabled()

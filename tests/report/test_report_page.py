@@ -116,7 +116,7 @@ def test_portions_follow_weights(noise):
     [
         ({}, None),
         ({"misfit": "much"}, None),
-        ({"misfit": 0.7}, "as close to its own noisy tables as noise allows: it misses them by 0.7 times"),
+        ({"misfit": 0.7}, "as close to its own noisy tables as noise allows: its distance from them is 0.7 times"),
         ({"misfit": 0.7, "caution": "noise only"}, "Beware: noise only."),
     ],
 )

@@ -10,6 +10,7 @@ those of every entry in the books within what it has paid.
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import logging
 import warnings
@@ -43,15 +44,17 @@ MORE = 20
 
 @contextlib.contextmanager
 def _watched(seen: list[Any]) -> Iterator[None]:
-    """Collect what a run says: standard output and error, log lines, warnings, progress."""
+    """Collect what a run says: standard output and error, log lines, warnings, progress. No garbage is collected in the
+    meantime: what others left behind may say something when it goes, at a time that has nothing to do with the rows."""
     out, err = io.StringIO(), io.StringIO()
     lines: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger()
-    level = logger.level
+    level, collecting = logger.level, gc.isenabled()
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
+    gc.disable()
     try:
         with (
             contextlib.redirect_stdout(out),
@@ -64,6 +67,8 @@ def _watched(seen: list[Any]) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
+        if collecting:
+            gc.enable()
         seen.extend([out.getvalue(), err.getvalue(), lines, [str(w.message) for w in caught]])
 
 

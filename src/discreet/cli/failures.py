@@ -111,10 +111,16 @@ def in_words(error: BaseException) -> tuple[str, Exit]:
         return "interrupted; nothing was spent by this command", Exit.INTERRUPTED
     if isinstance(error, UsageError):
         context = getattr(error, "ctx", None)
-        where = f"; see `{context.command_path} --help`" if context is not None else ""
+        help_there = f"see `{context.command_path} --help`" if context is not None else ""
+        where = f"; {help_there}" if help_there else ""
         if (said := _no_number(error)) is not None:
             return said + where, Exit.WRONG_USE
-        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        if possible := getattr(error, "possibilities", None):  # the nearest first
+            message = f"{error.message.rstrip('.')}. Did you mean {possible[0]}?"  # type: ignore[attr-defined]
+        else:
+            message = error.format_message() if hasattr(error, "format_message") else str(error)
+        if message.endswith("?"):
+            return f"{message} {help_there.capitalize()}".rstrip(), Exit.WRONG_USE
         return message.rstrip(".") + where, Exit.WRONG_USE
     for kind, code in _CODES:
         if isinstance(error, kind):

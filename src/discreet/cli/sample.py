@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from ..models.records import Records
 
 _ENDINGS = (".csv", ".parquet")
+_HOW = {
+    "rounded": ", by rounding expected counts",
+    "gibbs": ", by a Gibbs sampler, whose draws follow the model approximately",
+}
 
 
 def sample(
@@ -118,7 +122,7 @@ def sample(
         say_json({"records": len(drawn), "file": where, **about, "rows": shown})
         return
     what = "synthetic record" if rows is None else "completed row"
-    note(f"Wrote {counted(len(drawn), what)} to {output} ({drawn.method}).")
+    note(f"Wrote {counted(len(drawn), what)} to {output}{_HOW.get(drawn.method, '')}.")
     if rows is not None:
         note(f"Remark: they repeat what {rows} says, which no budget covers; publish them only if that is public.")
 

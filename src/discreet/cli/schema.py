@@ -84,7 +84,10 @@ def draft(
 
 def import_(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.json", help="A table schema, a data package, SDV metadata, or dtypes.")
+        Path,
+        typer.Argument(
+            metavar="FILE.json", help="A table schema, a data package, SDV metadata, a domain of mbi, or dtypes."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The schema file to write.")] = Path(
         "schema.toml"
@@ -97,8 +100,9 @@ def import_(
 ) -> None:
     """Write a schema from public metadata, without looking at any row.
 
-    Reads Frictionless table schemas and data packages, SDV metadata, and a
-    JSON object of columns and pandas dtypes. Levels and bounds that are not
+    Reads Frictionless table schemas and data packages, SDV metadata, domains
+    of mbi ({"age": 85}: the codes 0 to 84), and a JSON object of columns and
+    pandas dtypes. Levels and bounds that are not
     in there are left to be found privately, within the budget of a fit; the
     file says which.
 

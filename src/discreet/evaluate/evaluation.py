@@ -27,7 +27,7 @@ from ..tables.base import Table
 from . import scores
 from .classifiers import FEWEST, Trained, accuracy_of, propensity, trained
 from .scores import Numbers
-from .sides import Asked, Side, asked_of, parts, real_singles, rows_side, side
+from .sides import Asked, Side, asked_of, parts, real_singles, require_comparable, rows_side, side
 
 Array = NDArray[np.float64]
 WARNING = (
@@ -291,9 +291,11 @@ def evaluate(
         raise InputError("there is nothing to compare with the rows: give a model, or a file of synthetic records")
     for target in targets:
         _ = domain[target]
+    for name, what in releases.items():  # before a row is read
+        require_comparable(name, what, domain)
     asked = asked_of(domain, triples)
     real = rows_side("the rows", rows, asked, with_records=classifiers)
-    sides = [side(name, what, asked, domain, with_records=classifiers) for name, what in releases.items()]
+    sides = [side(name, what, asked, with_records=classifiers) for name, what in releases.items()]
     singles = real_singles(real, asked)
     alone = [
         scores.total_variation(table, scores.independent([singles[n] for n in clique]))

@@ -115,8 +115,8 @@ def _in_parts(model: Model, asked: Asked) -> tuple[tuple[Array, ...], str]:
     return tuple(out), computed
 
 
-def side(name: str, what: Model | Table, asked: Asked, domain: Domain, *, with_records: bool = True) -> Side:
-    """A release, a model or synthetic rows under the domain of the rows."""
+def require_comparable(name: str, what: Model | Table, domain: Domain) -> None:
+    """A release has the columns and levels by which the rows are counted."""
     if what.domain.fingerprint != domain.fingerprint:
         if what.domain.found or domain.found:
             raise InputError(
@@ -127,6 +127,10 @@ def side(name: str, what: Model | Table, asked: Asked, domain: Domain, *, with_r
             f"{name} has other columns or levels than the schema of the rows, so that they cannot be compared; give "
             "the schema that it was learned with"
         )
+
+
+def side(name: str, what: Model | Table, asked: Asked, *, with_records: bool = True) -> Side:
+    """A release, a model or synthetic rows under the domain of the rows."""
     if isinstance(what, Model):
         return model_side(name, what, asked, with_records=with_records)
     return rows_side(name, what, asked, with_records=with_records)

@@ -22,6 +22,7 @@ from .reading import read_exactly
 
 _LOCAL = struct.Struct("<4s5H3L2H")
 _CENTRAL = struct.Struct("<4s6H3L5H2L")
+_LOOKED_AT = 4096  # bytes by which a table of rows is told from a file that is cut short
 _END = struct.Struct("<4s4H2LH")
 _MADE_BY_UNIX, _NEEDED, _STORED, _MIDNIGHT, _FIRST_OF_1980 = 0x0314, 20, 0, 0, 33
 _ORDINARY_FILE = 0o100644 << 16
@@ -111,8 +112,12 @@ def read_directory(stream: BufferedIOBase, size: int, limits: Limits) -> tuple[E
 def _read_end(stream: BufferedIOBase, size: int, limits: Limits) -> tuple[int, int, int]:
     if size == 0:
         raise ForeignFileError("it is empty")
-    if stream.read(4) != b"PK\x03\x04" or size < _END.size + _CENTRAL.size + _LOCAL.size:
-        raise ForeignFileError("it is not a discreet file (not a zip archive, or cut short)")
+    start = stream.read(_LOOKED_AT)
+    if not start.startswith(b"PK\x03\x04") or size < _END.size + _CENTRAL.size + _LOCAL.size:
+        what = "a table of rows" if start.startswith(b"PAR1") else "text, such as a table of rows"
+        is_rows = start.startswith(b"PAR1") or (b"\n" in start and b"\x00" not in start and start[:1].isascii())
+        said = f"this is {what}, not a release" if is_rows else "not a zip archive, or cut short"
+        raise ForeignFileError(f"it is not a discreet file ({said})")
     stream.seek(size - _END.size)
     mark, disk, first_disk, here, count, directory_bytes, start, comment = _END.unpack(read_exactly(stream, _END.size))
     if mark != b"PK\x05\x06" or disk or first_disk or comment:

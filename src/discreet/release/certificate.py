@@ -265,7 +265,8 @@ class Certificate:
         worst = self.worst_at_most
         if worst is None and self.each is not None and len(self.cliques) > 1:
             clique, fit = next(iter(self.fits().items()))
-            out.append(f"One was looked at, which may be the furthest away, {' × '.join(clique)}: {fit} at 90 %.")
+            which = " × ".join(clique)
+            out.append(f"One was looked at by itself, picked as perhaps the furthest away, {which}: {fit} at 90 %.")
         elif self.outstanding:
             clique, fit = next(iter(self.outstanding.items()))
             more = len(self.outstanding) - 1

@@ -185,7 +185,7 @@ def certificate_aside(card: Mapping[str, Any]) -> str:
 
 def _misfit(card: Mapping[str, Any]) -> list[str]:
     """What is known for free, in one sentence or none: ``misfit`` is the distance of the model from its own noisy sums
-    in units of what noise and chance leave (:mod:`discreet.learn.self_check`); where that is too much the card has a
+    in units of what noise and chance explain (:mod:`discreet.learn.self_check`); where that is too much the card has a
     ``caution``."""
     if caution := card.get("caution"):
         return [f"Beware: {caution}."]
@@ -196,8 +196,8 @@ def _misfit(card: Mapping[str, Any]) -> list[str]:
     if not isinstance(misfit, int | float):
         return []
     return [
-        f"The model is as close to its own noisy tables as noise allows: it misses them by {misfit:.2g} times what "
-        "noise and chance leave."
+        f"The model is as close to its own noisy tables as noise allows: its distance from them is {misfit:.2g} times "
+        "the distance that noise and chance explain."
     ]
 
 

@@ -6,6 +6,7 @@ A tool for the curator, outside the guarantee. It names columns and rules, never
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,8 @@ from .lines import LONGEST, Fields, Form, fields_of, is_utf8
 from .sources import SourceFile, failures_of, tool
 
 WORDS_FOR_ABSENT = ("na", "n/a", "nan", "null", "<null>", "(null)", "#n/a", "none", "?", "-", ".", "missing", "unknown")
+"""What files write for an absent value, in lower case."""
+_DECIMAL_COMMA = re.compile(r"[-+]?[0-9]*,[0-9]+")
 
 MANY = 0.05
 """Which part of the rows may go to a level for others before that is worth a word."""
@@ -180,7 +183,12 @@ def _rule(value: Any, label: str, attribute: Attribute, missing: str, other: str
         if attribute.missing and _word(value).lower() in WORDS_FOR_ABSENT:
             return "", True
         text_to = absent_to if attribute.outside_code is None else outside_to
-        return f"has values that are not numbers: such values → {text_to}", attribute.other is not None
+        comma = _DECIMAL_COMMA.fullmatch(_word(value))
+        why = ", probably for their decimal comma (only a point is read; docs/schema.md says how to convert)"
+        return (
+            f"has values that are not numbers{why if comma else ''}: such values → {text_to}",
+            attribute.other is not None,
+        )
     if label == other and value != attribute.other:
         if attribute.sought is not None and attribute.sought.what == "levels":
             return "", True  # which levels there are will be found

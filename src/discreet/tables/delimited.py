@@ -128,7 +128,7 @@ def open_delimited(
         if problem:
             raise FileFormatError(
                 f"the first line of {path} must name the columns, and field {position} of it {problem}; "
-                "put a line of names on top"
+                "put a line of names on top, or replace that line, if it is one of names"
             )
     return DelimitedFile(path, names, Form(len(names), chosen.encode(), line_end, row_is_line), compression, start)
 

@@ -49,13 +49,14 @@ _LONGEST_LABEL = 80
 _MOST_DECIMALS = 4
 _IDENTIFIER = re.compile(r"(.*[_\s.-])?(id|uuid|guid|ssn|email|key)|.*[a-z]Id", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-USUAL_WORDS = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "<NULL>", "(null)", "#N/A", "?", ".", "unknown")
-"""What files write for an absent value: written into drafts that are not to tell which of them occur."""
+LEAST_ROWS = 10  # that a value must have to be listed: what fewer have may tell of somebody
+USUAL_WORDS = (*dict.fromkeys(spelled for w in NULLS for spelled in (w.upper(), w, w.capitalize())), "NaN")
+"""The words for an absent value as files spell them: for drafts that are not to tell which of them occur."""
 _PRIVATE = """\
-# What kind a column is (numbers, whole or not, dates and how they are written, or categories), as nine rows of ten have
-# it, and whether every row has a value of its own there, was seen in the rows. That is not protected: where a column
-# stands on the edge, one row can decide. Go through the kinds, so that they are what you know of the columns, and say
-# what else you know: a range = [0, 120] is better than a private one, and levels that are listed cost nothing.
+# Two things were seen in the rows: what kind of values nine tenths of a column are (numbers, whole or not, dates and
+# how they are written, or categories), and whether every row has a value of its own there. That is not protected: where
+# a column stands on the edge, one row can decide. Go through the kinds, so that they are what you know of the columns,
+# and say what else you know: a range = [0, 120] is better than a private one, and levels that are listed cost nothing.
 """
 
 
@@ -101,7 +102,7 @@ class Draft:
 def draft_schema(rows: Any, *, most_levels: int = DEFAULT_LEVELS, private: bool = False) -> Draft:
     """Look at the rows of a file or a frame and propose a domain; everything learned is marked as peeked.
 
-    ``private``: only what kind each column is of is seen, as nine rows of ten have it, how dates are written, and
+    ``private``: all that is seen is of what kind nine tenths of the values of a column are, how dates are written, and
     whether it is one of identifiers. Nothing else is written down: bins, ranges and levels are left to be found
     privately. Kinds are not protected, and the file says so.
     """
@@ -120,7 +121,11 @@ def draft_schema(rows: Any, *, most_levels: int = DEFAULT_LEVELS, private: bool 
                 numeric = seen.is_mostly_numeric if private else seen.is_numeric
                 reason = "" if column.written is not None else _why_left_out(name, seen, numeric=numeric)
             if not reason:
-                attribute, draft.comments[name] = column.kind() if private else column.proposed(most_levels)
+                attribute, comment = column.kind() if private else column.proposed(most_levels)
+                listed = attribute.sought or attribute.levels or attribute.is_numeric or attribute.dates
+                reason = "" if listed else f"no value that at least {_least(seen)} rows have"
+            if not reason:
+                draft.comments[name] = comment
                 attributes.append(attribute)
             else:
                 draft.left_out[name] = reason
@@ -133,7 +138,7 @@ def draft_schema(rows: Any, *, most_levels: int = DEFAULT_LEVELS, private: bool 
 
 
 def _why_left_out(name: str, p: Profile, *, numeric: bool) -> str:
-    if not p.present:
+    if p.present == p.nulls:
         return "no row has a value"
     named = bool(_IDENTIFIER.fullmatch(name))
     if p.distinct == p.present and p.present >= 20:
@@ -153,6 +158,11 @@ def _why_left_out(name: str, p: Profile, *, numeric: bool) -> str:
     return ""
 
 
+def _least(p: Profile) -> int:
+    """Rows that a value must have to be listed: a small file has few of any."""
+    return min(LEAST_ROWS, 1 + p.rows // LEAST_ROWS)
+
+
 @dataclass(frozen=True)
 class _Column:
     """One column that is looked at."""
@@ -167,9 +177,9 @@ class _Column:
     def written(self) -> str | None:
         """How its dates are written, "" for ISO; None if it has others than dates."""
         p = self.p
-        if p.is_mostly_numeric or not p.present:
+        if p.is_mostly_numeric or p.present == p.absent_words:
             return None
-        wanted = self.part * (p.present - p.nulls)
+        wanted = self.part * (p.present - p.absent_words)
         if p.iso and p.iso >= wanted:
             return ""
         return date_format(self.connection, self.sql, wanted) if p.distinct > 2 else None
@@ -213,7 +223,7 @@ class _Column:
                 edges = quantile_edges(p.low, p.high, deciles, whole=p.is_whole)
                 comment = "numbers; the bins were chosen so that about as many rows are in each"
         decimals = p.decimals if not p.is_whole and 0 < p.decimals <= _MOST_DECIMALS else None
-        more = self._absent(WORDS_FOR_ABSENT + NULLS) if p.absent_words else {}
+        more = self._absent(WORDS_FOR_ABSENT) if p.absent_words else {}
         attribute = Attribute.numeric(
             self.name, edges, heaps=heaps, missing=missing, integer=p.is_whole, decimals=decimals, **more
         )
@@ -232,36 +242,36 @@ class _Column:
             dates = _periods(first, last, written)
         except (SchemaError, TypeError):  # days before the year 1, or beyond 9999
             return None
-        missing = "missing" if p.present - p.nulls < p.rows else None
-        more = self._absent(NULLS) if p.nulls else {}
+        missing = "missing" if p.present - p.absent_words < p.rows else None
+        more = self._absent(WORDS_FOR_ABSENT) if p.absent_words else {}
         attribute = Attribute.of_dates(self.name, dates, missing=missing, **more)
         note = "" if missing else f". {_no_level_for(attribute, 'absent values')}"
         return _marked(attribute), f"dates; the periods span what was seen{note}"
 
     def _levels(self, most_levels: int) -> tuple[Attribute, str]:
         p = self.p
-        absent = p.present - p.nulls < p.rows
-        only_words = p.boolean == p.present - p.nulls or p.whole == p.present - p.nulls
-        strip = not only_words and p.stripped < p.distinct - len(self._absent(NULLS).get("missing_values", ()))
+        words = WORDS_FOR_ABSENT if p.is_numeric else NULLS
+        answers = p.numbers if p.is_numeric else p.present - p.nulls
+        options = self._absent(words) if answers < p.present else {}
+        distinct = p.distinct - len(options.get("missing_values", ()))
+        only_words = answers in (p.boolean, p.whole)
+        strip = not only_words and p.stripped < distinct
         fold = not only_words and p.folded < p.stripped
         # Whoever finds "male " beside "Male" means one level, whatever else the two differ in.
         strip = strip or (fold and has_spaces_around(self.connection, self.sql))
-        options: dict[str, Any] = self._absent(NULLS) if p.nulls else {}
         options |= ({"strip": True} if strip else {}) | ({"ignore_case": True} if fold else {})
-        shown = common_values(self.connection, self.sql, most_levels, strip=strip, fold=fold)
+        least = _least(p)
+        shown = common_values(self.connection, self.sql, most_levels, least, words=words, strip=strip, fold=fold)
         said = "values that differ in spaces or case alone are one" if strip or fold else ""
+        absent = answers < p.rows
         levels: list[Any]
-        if p.boolean == p.present - p.nulls:
+        if p.boolean == answers:
             levels = [False, True]
         else:
-            levels = sorted(int(v) for v in shown) if p.whole == p.present - p.nulls else sorted(shown)
-            distinct = (
-                p.folded if fold else p.stripped if strip else p.distinct - len(options.get("missing_values", ()))
-            )
-            if distinct > len(shown):
-                comment = "the most frequent values; all others go to the level {other!r}" + (
-                    f"; {said}" if said else ""
-                )
+            levels = sorted(int(v) for v in shown) if p.whole == answers else sorted(shown)
+            if (p.folded if fold else p.stripped if strip else distinct) > len(shown):
+                comment = "the most frequent values" + (f", of at least {least} rows each" if least > 1 else "")
+                comment += "; all others go to the level {other!r}" + (f"; {said}" if said else "")
                 return self._with_other(levels, absent=absent, comment=comment, options=options)
         if len(levels) == 2 and not absent:
             # Two answers are one bit, which many methods need; a third level would cost all of them for nothing seen.
@@ -277,7 +287,7 @@ class _Column:
         taken = {level_text(level) for level in levels}
         if options.get("ignore_case"):
             taken |= {text.lower() for text in taken}
-        missing = free_label("missing", taken) if absent else None
+        missing = "missing" if absent else None  # which is no level, as it is a word for an absent value
         other = free_label("other", taken)
         attribute = Attribute.categorical(self.name, levels, missing=missing, other=other, **options)
         return _marked(attribute), comment.format(other=other)

@@ -15,8 +15,8 @@ from .check import WORDS_FOR_ABSENT
 from .delimited import DelimitedFile
 from .sources import SourceFile
 
-NULLS = ("na", "n/a", "nan", "null", "<null>", "(null)", "#n/a", "?", ".")
-"""Words that stand for an absent value among categories, too; others may be answers."""
+NULLS = tuple(word for word in WORDS_FOR_ABSENT if word != "none")
+"""Words that stand for an absent value among categories, too, where "none" may be an answer."""
 FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S")
 _ISO = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}.*)?"
 _WHOLE_KINDS = (
@@ -209,14 +209,24 @@ def frequent_numbers(connection: Any, column: str, least: float) -> list[float]:
     return sorted(x for x, _ in connection.execute(sql, [least]).fetchall())
 
 
-def common_values(connection: Any, column: str, most: int, *, strip: bool = False, fold: bool = False) -> list[str]:
-    """The most frequent values but for words that stand for an absent one; of spellings that are one, the usual one."""
-    nulls = ", ".join(f"'{word}'" for word in NULLS)
+def common_values(
+    connection: Any,
+    column: str,
+    most: int,
+    least: int,
+    *,
+    words: Sequence[str] = NULLS,
+    strip: bool = False,
+    fold: bool = False,
+) -> list[str]:
+    """The most frequent values of at least so many rows, but for these words; of equal spellings the usual."""
+    nulls = ", ".join(f"'{word}'" for word in words)
     text = f"trim({column})" if strip else column
     key = f"lower({text})" if fold else text
     kept = f"{column} IS NOT NULL AND lower(trim({column})) NOT IN ({nulls})"
     rows = connection.execute(
-        f"SELECT mode({text}), count(*) AS n FROM t WHERE {kept} GROUP BY {key} ORDER BY n DESC, 1 LIMIT ?",
-        [most],
+        f"SELECT mode({text}), count(*) AS n FROM t WHERE {kept} GROUP BY {key} HAVING n >= ? "
+        "ORDER BY n DESC, 1 LIMIT ?",
+        [least, most],
     ).fetchall()
     return [value for value, _ in rows]

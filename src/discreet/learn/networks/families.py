@@ -122,7 +122,7 @@ class Families:
             for child in cut[:NAMED]
         ]
         more = f"; and {len(cut) - NAMED:,} more" if len(cut) > NAMED else ""
-        return (f"Too large for the data, so parents are left out, the widest first: {'; '.join(parts)}{more}.",)
+        return (f"Too large for the data, so parents are left out, most levels first: {'; '.join(parts)}{more}.",)
 
 
 def _without_widest(domain: Domain, parents: tuple[str, ...]) -> tuple[str, ...]:

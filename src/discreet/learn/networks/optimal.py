@@ -61,8 +61,9 @@ class OptimalNetwork(GivenGraph):
     approximate_size:
         About how many records there are, if that is public: then no noisy count is bought.
     step_back:
-        Whether families that so many records cannot carry lose parents, the widest first; the plan, or where a count
-        decides the card, says which. Otherwise every family is measured in full.
+        Whether parents are left out, those with the most levels first, where there are too few records for the table
+        of a column and its parents; the plan, or where a count decides the card, says which. Otherwise every family is
+        measured in full.
     too_large:
         What to do about a family beyond the limit, whatever the records are: ``"refuse"`` it, or ``"coarsen"``: leave
         out parents.
@@ -199,6 +200,7 @@ def _by_count(chains: Chains, least: float, size: float | None) -> str:
     if size is None and (whole := [i for i, (_, k) in enumerate(kept) if k == every]):
         parts = parts[: whole[0] + 1]
     return (
-        "Families that the records cannot carry lose parents, the widest first, and the noisy number of records says "
-        f"which: of {counted(every, 'edge')} stay {'; '.join(parts)}. A public or approximate size saves the count."
+        "Where there are too few records for the table of a column and its parents, parents are left out, those with "
+        f"the most levels first. The noisy number of records says which: of {counted(every, 'edge')} stay "
+        f"{'; '.join(parts)}. A public or approximate size saves the count."
     )
