@@ -12,7 +12,9 @@ own, so that there is room for how they scatter about the model's form by chance
 speak of people whom the records were drawn from, nor of a form that is wrong. Answers of a release about columns that
 were not measured together say so, and are widened by what a certificate says (:mod:`.together`). Where a condition
 has fewer records than noise hides, the answer may rest on what is typical of other rows, and the interval says so in
-its ``note``: such intervals are too narrow (docs/directed.md has the figures).
+its ``note``: such intervals are too narrow (docs/directed.md has the figures); of numbers they take in
+all that bins allow. Of levels that were taken together, refits have each as far from the others as its noise
+(:mod:`.within` has the rest).
 
 All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 """
