@@ -82,6 +82,17 @@ def test_mean_and_deviation_of_every_number(folder: Path, model: Model) -> None:
             assert abs(np.searchsorted(edges, found) - np.searchsorted(edges, np.quantile(x, q))) <= 1
 
 
+@pytest.mark.parametrize(
+    ("method", "how"), [("exact", "out.csv."), ("rounded", "out.csv, by rounding expected counts.")]
+)
+def test_what_is_said_of_how_records_were_drawn(folder: Path, capsys, method: str, how: str) -> None:
+    out = folder / "out.csv"
+    asked = ["sample", str(folder / "model.zip"), "-n", "5", "--method", method, "-o", str(out), "--force"]
+    assert run(asked) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("Wrote 5 synthetic records to ") and how in said
+
+
 def test_parquet_has_the_types_of_the_columns(folder: Path) -> None:
     path = folder / "out.parquet"
     assert run(["sample", str(folder / "model.zip"), "-n", "500", "-o", str(path), "--force"]) == 0

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import counted
-from ..question import quoted
 from . import options, rows
 from .choices import line_of, merged
 from .console import note, progress, say, say_json
@@ -217,6 +216,8 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
     kept = ", its card and the noisy tables behind it" if release.measurements is not None else " and its card"
     doubtful = release.card.get("peeked") or options.weak_protection(prepared.procedure.budget)
     say(f"Saved in {path}: the model{kept}{'' if doubtful else '. It can be published'}.")
+    from ..question import quoted
+
     question, file = f"P({quoted(prepared.domain.names[0])})", shlex.quote(str(path))
     asked = shlex.quote(question) if '"' in question else f'"{question}"'
     say(f"Next: discreet query {file} {asked}; discreet sample {file} -n 1000 -o synthetic.csv")
