@@ -41,7 +41,7 @@ def test_a_condition_an_event_and_a_table_agree() -> None:
     table = scatter.of_answer(np.tile(A, (3, 1)), ["a"], {}, ["b"])  # P(a | b): a row for each b
     row = scatter.of_answer(A, ["a"], {"b": 1})
     np.testing.assert_allclose(table[1], row)
-    event = scatter.of_answer(np.asarray(A[0]), {"a": 0}, {"b": 1})
+    event = scatter.of_answer(np.asarray(A[0]), [], {"b": 1}, event={"a": 0})
     assert float(event) == pytest.approx(row[0])
     joint = np.einsum("i,j,k->ijk", A, B, C)
     three = scatter.of_joint(joint, ["a", "b", "c"], {})

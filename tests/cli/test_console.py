@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import threading
 
 import pytest
 
@@ -34,13 +35,39 @@ def test_progress_waits_a_second(monkeypatch, patience):
     assert ("drawing noise" in terminal.getvalue()) == (patience == 0.0)
 
 
-def test_progress_is_silent_without_a_terminal(monkeypatch):
+def test_short_work_is_silent_without_a_terminal(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(console, "_PATIENCE_SECONDS", 0.0)
     with console.progress():
         work(5)
     assert stream.getvalue() == ""
+
+
+def test_long_work_without_a_terminal_says_now_and_then_what_it_is_at(monkeypatch):
+    said = threading.Event()
+
+    class Log(io.StringIO):
+        def write(self, text):
+            said.set()
+            return super().write(text)
+
+    stream = Log()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(console, "_SILENT_SECONDS", 0.01)
+    with console.progress():
+        for _ in track(range(3), 3, "drawing noise"):
+            assert said.wait(60)
+            break
+    # It may have been said before it was known what the work is, but for the last time.
+    assert re.fullmatch(r"((at work|1 of 3: drawing noise) \(\d+ s so far\)\n)+", stream.getvalue())
+    said.clear()
+    with console.waiting("reading the rows"):
+        assert said.wait(60)
+    assert "reading the rows (" in stream.getvalue()
+    before = stream.getvalue()
+    said.clear()
+    assert not said.wait(0.1) and stream.getvalue() == before
 
 
 def spend_it(budget):

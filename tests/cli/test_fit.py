@@ -378,6 +378,26 @@ def test_the_line_overrides_the_file_but_for_the_budget(desk, discreet):
         assert not (desk / "x.zip").exists()
 
 
+@pytest.mark.parametrize("delta", ["0.01", "0.5"])
+def test_a_delta_that_protects_nobody_is_refused_unless_it_is_said_to_be_meant(desk, discreet, delta):
+    fit = ["fit", "data.csv", "--schema", "schema.toml", "--graph", "smoke -> age", "--epsilon", "1", "--delta"]
+    before = contents(desk)
+    refused = discreet(*fit, delta)
+    assert refused.code == 2 and "--allow-large-delta" in refused.err and "1e-6" in refused.err
+    for words in (["plan", *fit[2:]], ["ledger", "create", "other.db", *fit[-3:]]):
+        refused = discreet(*words, delta)
+        assert refused.code == 2 and "--allow-large-delta" in refused.err
+        allowed = discreet(*words, delta, "--allow-large-delta")
+        assert allowed.code == 0 and "nothing at all is protected" in allowed.err
+        (desk / "other.db").unlink(missing_ok=True)
+    (desk / "other.db.key").unlink()
+    assert contents(desk) == before
+    (desk / "large.toml").write_text(f"delta = {delta}\nallow_large_delta = true\nepsilon = 1\n")
+    allowed = discreet(*fit[:-3], "--run", "large.toml")
+    assert allowed.code == 0 and Release.load(desk / "model.zip").card["budget"]["delta"] != "0"
+    assert discreet(*fit, "0.0099", "-o", "small.zip", "--no-plan").code == 0
+
+
 def test_places_are_meant_from_where_the_run_file_lies(desk, discreet, monkeypatch):
     (desk / "run.toml").write_text(RUN)
     (desk / "elsewhere").mkdir()

@@ -281,6 +281,15 @@ def test_a_certified_model_is_fitted_once(monkeypatch):
     assert fits.count(False) == 2
 
 
+def test_the_forecast_allows_a_fit_all_its_iterations(monkeypatch):
+    """Where noise is small it takes them."""
+    domain = Domain.of({f"c{i}": 10 for i in range(10)})
+    before = AdaptiveField().most_work(domain)[1]
+    assert 10 < before < 20  # Adult at ε = 100, the tree as large as it may be: 11.3 s
+    monkeypatch.setattr("discreet.learn.fields.rounds.MOST_ITERATIONS_CLOSELY", 2 * mirror.MOST_ITERATIONS_CLOSELY)
+    assert AdaptiveField().most_work(domain)[1] > 1.9 * before
+
+
 def test_few_columns_need_no_delta():
     """Laplace noise on three columns and three pairs is less than Gaussian noise within (1, 1e-9)."""
     budget, gateway = ApproxDP(1, "1e-9"), Scales()

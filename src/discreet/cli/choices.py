@@ -124,7 +124,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys((name for name in _TIMES if name not in ("window", "segment")), ((str,), "text in quotes")),
     "segment": ((str, int, float), "a number, or a word in quotes"),
     **dict.fromkeys(("max_rows", "window"), ((int,), "a whole number")),
-    "row_is_line": ((bool,), "true or false"),
+    **dict.fromkeys(("row_is_line", "allow_large_delta"), ((bool,), "true or false")),
     "card": ((dict,), "a table, [card]"),
     **dict.fromkeys(
         (*_LEARN, "certify", "discover"), ((object,), "")
@@ -169,7 +169,7 @@ def read_run_file(path: Path) -> dict[str, Any]:
 
 def _check_kind(path: Path, name: str, value: Any, key: str) -> None:
     types, kind = _KINDS[name]
-    if not isinstance(value, types) or (isinstance(value, bool) and types != (object,)):
+    if not isinstance(value, types) or (isinstance(value, bool) and types not in ((bool,), (object,))):
         raise FileFormatError(f"{path}: {key} must be {kind}, got {str(value)[:60]!r}")
 
 

@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -21,6 +21,8 @@ from ..progress import listening, with_budget
 
 _WIDTH_OF_A_FILE = 160
 _PATIENCE_SECONDS = 1.0
+_SILENT_SECONDS = 30.0
+"""How long nothing is said of work that nobody sees on a terminal."""
 _STEPS = "steps of the procedure"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -121,9 +123,11 @@ def _cell(text: str) -> str:
 
 @contextmanager
 def waiting(text: str) -> Iterator[None]:
-    """Show that something happens whose amount is private or unknown: on a terminal only, and after a second."""
+    """Show that something happens whose amount is private or unknown: on a terminal after a second, elsewhere in a line
+    now and then."""
     if not sys.stderr.isatty():
-        yield
+        with _now_and_then(lambda: text):
+            yield
         return
     status = Console(stderr=True).status(text)
     timer = threading.Timer(_PATIENCE_SECONDS, status.start)
@@ -136,12 +140,48 @@ def waiting(text: str) -> Iterator[None]:
 
 
 @contextmanager
+def _now_and_then(words: Callable[[], str]) -> Iterator[None]:
+    """A line about long work, for logs: what it is at, and for how long it has been at work."""
+    begun, done = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not done.wait(_SILENT_SECONDS):
+            note(f"{words()} ({time.monotonic() - begun:.0f} s so far)")
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@contextmanager
+def _in_lines() -> Iterator[None]:
+    """Progress where no bars can be drawn."""
+    at = "at work"
+
+    def hear(label: str, done: int, total: int) -> None:
+        nonlocal at
+        at = f"{min(done + 1, total)} of {total}: {label}"
+
+    def hear_step(name: str, done: int, total: int, left: float) -> None:
+        hear(with_budget(name, left), done, total)
+
+    with _now_and_then(lambda: at), listening(hear, hear_step):
+        yield
+
+
+@contextmanager
 def progress() -> Iterator[None]:
-    """Show the progress of what happens inside: on a terminal only, and only of work that takes more than a second.
+    """Show the progress of what happens inside: on a terminal, of work that takes more than a second; elsewhere in a
+    line now and then.
 
     A terminal that cannot move its cursor gets a line for each step of a procedure."""
     if not sys.stderr.isatty():
-        yield
+        with _in_lines():
+            yield
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # not needed for most commands
 

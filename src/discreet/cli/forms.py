@@ -13,6 +13,7 @@ WHOLE = {"max_rows": "“At most so many rows of one person”", "approximate_si
 """Fields that hold whole numbers, by their key, as the page calls them."""
 _FIELDS = {
     " or as --rho 0.1": "",  # no field takes it
+    options.LARGE_IS_MEANT: "",
     "--epsilon": "ε",
     "--delta": "δ",
     "--unit-column": "“Whose rows belong together?”",

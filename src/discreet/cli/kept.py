@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FOLDER = "DISCREET_CACHE"
 WORTHWHILE = 0.1
 """Processor seconds of work below which nothing is kept."""
+FORM = 2
+"""Of the refits: 2 has levels that were taken together as far apart as their noise."""
 MARGINALS = "-marginals"
 """What the refits say of their own cliques, which is what most questions are about."""
 MOST_FILES, MOST_BYTES = 100, 100_000_000
@@ -63,7 +65,7 @@ def _digest(release: Release, draws: int, seed: int) -> str:
     digest = hashlib.sha256(
         json.dumps(
             {
-                "by": [__version__, draws, seed],
+                "by": [__version__, draws, seed, FORM],
                 "spec": plain(release.spec.to_dict()),
                 "model": said,
                 "sums": plain(about),

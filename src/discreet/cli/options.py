@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -104,8 +105,13 @@ class Money:
         str | None, typer.Option("--rho", metavar="ρ", help="The total budget in zCDP, instead of --epsilon.")
     ] = None
 
+    allow_large_delta: Annotated[
+        bool | None,
+        typer.Option("--allow-large-delta", help="Take a δ of 0.01 or more all the same, knowing what it means."),
+    ] = None
+
     def budget(self) -> Budget:
-        return budget_from(self.epsilon, self.delta, self.rho)
+        return budget_from(self.epsilon, self.delta, self.rho, large_delta=bool(self.allow_large_delta))
 
 
 @dataclass(frozen=True)
@@ -291,11 +297,14 @@ class Spending(Text):
 
 # -- what they mean ----------------------------------------------------------------------------------------------------
 
+LARGE_DELTA = Fraction(1, 100)
+"""Nobody who knows what δ is means such a one: it is refused unless it is said to be meant."""
+LARGE_IS_MEANT = "; if it is meant, say --allow-large-delta (in a run file allow_large_delta = true)"
 LARGEST_TABLE = 2**26  # cells: half a gigabyte of counts, and some ten minutes of noise
 
 
-def budget_from(epsilon: str | None, delta: str | None, rho: str | None) -> Budget:
-    """The total budget. Exactly one of ε and ρ; δ only with ε."""
+def budget_from(epsilon: str | None, delta: str | None, rho: str | None, *, large_delta: bool = False) -> Budget:
+    """The total budget. Exactly one of ε and ρ; δ only with ε, and far below 1 unless a large one is wanted."""
     from ..privacy.budget import ZCDP, ApproxDP, PureDP
 
     if epsilon is not None and rho is not None:
@@ -310,9 +319,15 @@ def budget_from(epsilon: str | None, delta: str | None, rho: str | None) -> Budg
         if rho is not None:
             return ZCDP(rho)
         assert epsilon is not None
-        return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+        budget = PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
     except BudgetError as error:
         raise WrongUse(str(error)) from None
+    if isinstance(budget, ApproxDP) and budget.delta >= LARGE_DELTA and not large_delta:
+        raise WrongUse(
+            f"--delta {delta} is hardly meant: it is the chance that nothing at all is protected. Give one far below "
+            f"one in the number of records, such as --delta 1e-6{LARGE_IS_MEANT}"
+        )
+    return budget
 
 
 def check_noise(noise: str, budget: Budget, way: str = "--noise laplace") -> None:

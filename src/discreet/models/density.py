@@ -184,6 +184,18 @@ class Density:
             variance[:bins] = np.bincount(pieces.home, share * (within + (each - mean[pieces.home]) ** 2), bins)
         return mean, variance
 
+    def ends(self, low: float = -math.inf, high: float = math.inf) -> tuple[Array, Array]:
+        """The smallest and the largest number of each code: what is known without the convention. NaN where it has
+        none."""
+        smallest, largest = self.points.copy(), self.points.copy()
+        if self.line.bins:
+            pieces = self.part(low, high)
+            start, stop = pieces.low[pieces.firsts], pieces.high[np.append(pieces.firsts[1:], len(pieces.home)) - 1]
+            if self.on_grid:
+                start, stop = self._numbers(start), self._numbers(np.maximum(stop - 1, start))
+            smallest[: self.line.bins], largest[: self.line.bins] = start, stop
+        return smallest, largest
+
     def _piece_moments(self, pieces: Pieces) -> tuple[Array, Array]:
         b = pieces.coefficients / np.maximum(pieces.coefficients.sum(axis=-1, keepdims=True), 1e-300)
         width = pieces.high - pieces.low

@@ -46,9 +46,9 @@ class GroupedField(Model):
         for own, grouped in zip(self.domain.attributes, self.field.domain.attributes, strict=True):
             if (grouped.groups is None and own != grouped) or (grouped.groups is not None and grouped.groups.of != own):
                 raise InputError(f"column {own.name!r} is another one in the field than in the domain")
-        if {*self.within} != {*self._groups}:
+        if {*self.within} != {*self.groups}:
             raise InputError("a grouped field says of each of its grouped columns how levels share their group")
-        for name, groups in self._groups.items():
+        for name, groups in self.groups.items():
             shares = np.array(self.within[name], dtype=np.float64)
             if shares.shape != (groups.of.size,) or not np.all(shares >= 0):
                 raise InputError(f"each level of {name!r} has a share of its group, which is not negative")
@@ -56,7 +56,7 @@ class GroupedField(Model):
                 raise InputError(f"the shares of the levels of {name!r} in their groups must add up to 1")
 
     @cached_property
-    def _groups(self) -> dict[str, Groups]:
+    def groups(self) -> dict[str, Groups]:
         """Of each column whose levels are taken together."""
         return {g.of.name: g for a in self.field.domain.attributes if (g := a.groups) is not None}
 
@@ -71,7 +71,7 @@ class GroupedField(Model):
     def compact(self) -> CliqueVector:
         """With groups beside their levels: the potentials of the field, and a leaf for each column in groups."""
         whole = Domain((*self.domain.attributes, *(a for a in self.field.domain.attributes if a.groups is not None)))
-        cells = sum(g.of.size * g.number for g in self._groups.values())
+        cells = sum(g.of.size * g.number for g in self.groups.values())
         if 8 * cells > DEFAULT_MEMORY_LIMIT:  # a file may come from anywhere
             raise CostError(f"the levels and groups of this model have tables of {counted(cells, 'cell')}, too many")
         leaves = []
@@ -99,13 +99,13 @@ class GroupedField(Model):
             raise CostError(
                 f"with all its levels this model has tables of {counted(cells, 'cell')}, too many to be written out"
             )
-        codes = {name: np.asarray(g.codes) for name, g in self._groups.items()}
+        codes = {name: np.asarray(g.codes) for name, g in self.groups.items()}
         factors = []
         for factor in self.field.potentials.values():
             own = [self._column[n] for n in factor.names]
             at = np.ix_(*(codes.get(n, np.arange(self.domain[n].size)) for n in own))
             factors.append(Factor(self.domain.project(own), factor.values[at]))
-        for name in self._groups:
+        for name in self.groups:
             home = next(i for i, f in enumerate(factors) if name in f.names)
             held = factors[home]
             more = spread(log_of(np.asarray(self.within[name])), (name,), held.names)
@@ -120,7 +120,7 @@ class GroupedField(Model):
     def _to_archive(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = self.field._to_archive()
         columns = {a.name: a.to_dict() for a in self.field.domain.attributes}
-        within = {f"within{i}": np.asarray(self.within[name]) for i, name in enumerate(self._groups)}
+        within = {f"within{i}": np.asarray(self.within[name]) for i, name in enumerate(self.groups)}
         return {**header, "columns": {"version": 1, "columns": columns}}, {**arrays, **within}
 
     @classmethod

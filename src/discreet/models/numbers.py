@@ -122,6 +122,39 @@ def without_a_part(model: Distribution, question: Resolved, part: Array) -> tupl
     return ends[0], ends[1]
 
 
+def by_bins_alone(model: Distribution, question: Resolved) -> tuple[Array, Array]:
+    """The least and the largest that a mean, quantile or deviation may be by how many records are in each bin, wherever
+    in it they are (of a deviation: by which bins there are)."""
+    joint, _, _ = _joint(model, question, "auto", DEFAULT_MEMORY_LIMIT, {})
+    ends = model.density(question.targets[0].name).ends(*_between(question))
+    p = np.where(np.isfinite(ends[0]), joint, 0.0)
+    total = p.sum(axis=-1, keepdims=True)
+    p = np.divide(p, total, out=np.full(p.shape, np.nan), where=total > 0)
+    smallest, largest = map(np.nan_to_num, ends)
+    if question.kind == "E":
+        return np.asarray(p @ smallest), np.asarray(p @ largest)
+    if question.quantile is not None:
+        return _reached(p, smallest, question.quantile), _reached(p, largest, question.quantile)
+    seen = p > 0
+    widest = np.where(seen, largest, -np.inf).max(axis=-1) - np.where(seen, smallest, np.inf).min(axis=-1)
+    return np.zeros(p.shape[:-1]), np.asarray(np.where(np.isfinite(widest), widest / 2, np.nan))
+
+
+def _reached(p: Array, numbers: Array, q: float) -> Array:
+    """The smallest of these numbers that at least a part q of the records does not exceed."""
+    order = np.argsort(numbers, kind="stable")
+    upto = np.cumsum(p[..., order], axis=-1)
+    at = (upto >= max(q - 1e-12, 1e-13)).argmax(axis=-1)
+    return np.where(np.isnan(upto[..., -1]), np.nan, numbers[order][at])
+
+
+def known_share(model: Distribution, question: Resolved) -> Array:
+    """Of those that the condition leaves, the part whose number is known and that each row of an answer is about."""
+    joint, _, _ = _joint(model, question, "auto", DEFAULT_MEMORY_LIMIT, {})
+    is_known = np.isin(np.arange(joint.shape[-1]), list(known(model.domain[question.targets[0].name])))
+    return np.asarray(np.where(is_known, joint, 0.0).sum(axis=-1) / max(float(joint.sum()), 1e-300))
+
+
 def _statistic(question: Resolved, density: Density, p: Array) -> Array:
     low, high = _between(question)
     if question.quantile is not None:

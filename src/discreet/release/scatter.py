@@ -4,7 +4,8 @@ Columns without an interaction of their own are independent in a model, perhaps 
 of people, it is not exactly so of n records: with shares p and q of two levels a cell of such a pair is off by about
 √(p(1 − p)·q(1 − q)/n), which may be more than the noise. For more columns its square is a sum of such terms over all
 sets of two columns and more whose table the form leaves no freedom, with p² in place of p(1 − p) for columns outside
-the set: the variance, were the columns independent, of what free tables do not tell.
+the set: the variance, were the columns independent, of what free tables do not tell. Levels that were taken together
+add theirs (:mod:`.within`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..models.base import Model
 from ..models.bayesian import BayesianNetwork
+from .within import variance_within
 
 Array = NDArray[np.float64]
 MOST_COLUMNS = 6
@@ -47,28 +49,34 @@ class Scatter:
     records: float
 
     @classmethod
-    def of(cls, model: Model, records: float) -> Scatter:
-        return cls(model, free_sets(model), max(records, 1.0))
+    def of(cls, model: Model, records: float, form_is_certified: bool = False) -> Scatter:
+        """Where a certificate says how far the form is from the records, only within groups of levels."""
+        free = (frozenset(model.domain.names),) if form_is_certified else free_sets(model)
+        return cls(model, free, max(records, 1.0))
 
     def of_answer(
         self,
         estimate: Array,
-        names: Iterable[str] | Mapping[str, object],
+        names: Iterable[str],
         given: Mapping[str, object],
         tables: Sequence[str] = (),
+        event: Mapping[str, object] | None = None,
     ) -> Array:
-        """Of each entry of P(names | given, tables): the first axes are those of ``tables``, then come the names, or
-        none where these are an event, with a level each."""
-        axes, event = ([*tables], names) if isinstance(names, Mapping) else ([*tables, *names], {})
+        """Of each entry of P(names, event | given, tables): the first axes are those of ``tables``, then come the
+        names; an event has a level each."""
         share = np.asarray(float(self.model.probability(given)) if given else 1.0)
         if tables:
             share = share * self.model.marginal(tables, given).probabilities
             share = share.reshape(share.shape + (1,) * (estimate.ndim - share.ndim))
-        joint = self.of_joint(estimate * share, axes, {**event, **given})
+        joint = self.of_joint(estimate * share, [*tables, *names], {**(event or {}), **given})
         return np.asarray(joint / np.maximum(share, 1 / self.records))
 
     def of_joint(self, joint: Array, axes: Sequence[str], held: Mapping[str, object]) -> Array:
         """Of each cell of a joint table, with an axis for each of these columns, the others held at some level."""
+        within = variance_within(self.model, self.records, joint, axes, held)
+        return np.asarray(np.sqrt(within + self._of_form(joint, axes, held) ** 2))
+
+    def _of_form(self, joint: Array, axes: Sequence[str], held: Mapping[str, object]) -> Array:
         columns = (*axes, *held)
         if any(free.issuperset(columns) for free in self.free):
             return np.zeros_like(joint)

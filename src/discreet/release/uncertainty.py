@@ -12,7 +12,9 @@ own, so that there is room for how they scatter about the model's form by chance
 speak of people whom the records were drawn from, nor of a form that is wrong. Answers of a release about columns that
 were not measured together say so, and are widened by what a certificate says (:mod:`.together`). Where a condition
 has fewer records than noise hides, the answer may rest on what is typical of other rows, and the interval says so in
-its ``note``: such intervals are too narrow (docs/directed.md has the figures).
+its ``note``: such intervals are too narrow (docs/directed.md has the figures); of numbers they take in
+all that bins allow. Of levels that were taken together, refits have each as far from the others as its noise
+(:mod:`.within` has the rest).
 
 All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 """
@@ -31,22 +33,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import language, markup
-from ..arguments import check_whole, shortened
+from ..arguments import check_whole
+from ..conditions import number_line
 from ..errors import DiscreetError, EvidenceError, InputError
 from ..frames import frame_of, free_name
 from ..language import Resolved
 from ..learn.consistency import consistent, estimated_total
+from ..learn.fields.grouping import shares_within
 from ..learn.projection import project_table
 from ..measurement import Measurement, Measurements, Noise
 from ..models import numbers
 from ..models.answer import Answer, Assignment
 from ..models.base import Model
+from ..models.grouped import GroupedField
 from ..models.marginals import marginals
 from ..models.records import RandomState
 from ..progress import track
-from . import student
+from . import rare, student
 from .scatter import Scatter
 from .together import Together
+from .within import told_apart_alike
 
 Array = NDArray[np.float64]
 Refit = Callable[[Measurements], Model]
@@ -58,8 +64,8 @@ as published that stop on their way, 0.003 for Gibbs chains of the first version
 _BELONGS = 0.001
 """Less than that: of a model and one made with other options more must not pass for the same."""
 ANYTHING = "anything"
-FEW = 2.0
-"""A condition is rare when it has fewer records than this many standard deviations of noise in a cell."""
+COARSE = 0.1
+"""What bins leave open is said where noise moves a number by less than this part of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +74,7 @@ class Interval:
 
     ``answer`` is the model's labelled answer, where the question was one in words; ``note`` says what to beware of.
     ``anything`` are probabilities of which nothing is known: their intervals take as much of [0, 1] as the level says.
+    ``places`` are the decimals that all numbers of the column have, where the answer is one of these numbers.
     """
 
     estimate: Array
@@ -77,6 +84,7 @@ class Interval:
     answer: Answer | None = None
     note: str = ""
     anything: NDArray[np.bool_] | None = None
+    places: int | None = None
 
     @property
     def half_width(self) -> Array:
@@ -91,10 +99,17 @@ class Interval:
     def texts(self) -> list[tuple[str, str]]:
         """Of each entry the estimate and its ±, with the digits that the noise leaves."""
         pairs = zip(self.estimate.reshape(-1), self.half_width.reshape(-1), strict=True)
-        out = [(f"{p:.{digits(h)}f}", f"{h:.{digits(h)}f}" if h > 0 else "0") for p, h in pairs]
+        out = [(f"{p:.{d}f}", f"{self._up(h, d):.{d}f}" if h > 0 else "0") for p, h in pairs for d in [self._digits(h)]]
         unknown = np.isnan(self.half_width)  # a mean of nobody, under some noise
         unknown |= False if self.anything is None else self.anything
         return [(p, ANYTHING if u else h) for (p, h), u in zip(out, unknown.reshape(-1), strict=True)]
+
+    def _digits(self, half_width: float) -> int:
+        return digits(half_width) if self.places is None else min(digits(half_width), self.places)
+
+    def _up(self, half_width: float, places: int) -> float:
+        """Where the column has fewer decimals than the noise leaves, the ± is rounded up."""
+        return half_width if places == digits(half_width) else math.ceil(half_width * 10**places - 1e-6) / 10**places
 
     def covers(self, target: Any) -> NDArray[np.bool_]:
         return np.asarray((self.lower <= target) & (target <= self.upper))
@@ -116,7 +131,7 @@ class Interval:
         ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)
         rows = [
             f"{x:.{d}f} ({low:.{d}f} to {high:.{d}f})"
-            for (x, low, high), d in zip(ends, map(digits, self.half_width.reshape(-1)), strict=True)
+            for (x, low, high), d in zip(ends, map(self._digits, self.half_width.reshape(-1)), strict=True)
         ]
         most = 20
         more = f", … and {len(rows) - most} more" if len(rows) > most else ""
@@ -125,7 +140,7 @@ class Interval:
     def _rows(self, labels: Iterable[Sequence[str]]) -> list[list[str]]:
         """Of each entry its labels, the estimate and both ends, with the digits that the noise leaves."""
         ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)
-        places = map(digits, self.half_width.reshape(-1))
+        places = map(self._digits, self.half_width.reshape(-1))
         return [[*own, *(f"{x:.{d}f}" for x in row)] for own, row, d in zip(labels, ends, places, strict=True)]
 
     def _repr_html_(self) -> str:
@@ -208,11 +223,16 @@ class NoiseIntervals:
         found = self.of(lambda m: np.asarray(m.ask(text)))
         names = [t.name for t in question.targets]
         if question.kind == "P":
-            found = self._clipped(found, names, given, question.tables)
+            event = {t.name: t.event for t in question.targets if t.event is not None}
+            found = self._clipped(found, [n for n in names if n not in event], given, question.tables, event)
         else:
             found = self._of_numbers(found, question)
         asked = self.model.ask(text)
-        return replace(found, answer=asked if isinstance(asked, Answer) else None)
+        answer = asked if isinstance(asked, Answer) else None
+        if answer is not None and question.kind in language.NUMBERS:
+            remarks = [answer.remark, self._left_open(found, question)]
+            answer = replace(answer, remark="; ".join(filter(None, remarks)))
+        return replace(found, answer=answer)
 
     def of(self, question: Callable[[Model], Any]) -> Interval:
         """An interval for any numbers that can be computed from a model, probabilities or not."""
@@ -232,13 +252,15 @@ class NoiseIntervals:
         return self.marginal(names, given)
 
     def probability(self, event: Mapping[str, object], given: Mapping[str, object] | None = None) -> Interval:
-        return self._clipped(self.of(lambda m: m.probability(event, given)), event, given)
+        return self._clipped(self.of(lambda m: m.probability(event, given)), (), given, event=event)
 
     def map(self, names: Iterable[str] | str | None = None, given: Mapping[str, object] | None = None) -> Survival:
         """The most probable values of these columns (all that are not given, by default), and how firm they are."""
         wanted = names if names is None or isinstance(names, str) else tuple(names)
         return Survival(
-            self.model.map(wanted, given), self.map_survival(wanted, given), self._caution(_names(wanted), given)
+            self.model.map(wanted, given),
+            self.map_survival(wanted, given),
+            self._caution(_names(wanted), given, self._share(given)),
         )
 
     def map_survival(
@@ -262,16 +284,18 @@ class NoiseIntervals:
     def _clipped(
         self,
         found: Interval,
-        names: Iterable[str] | Mapping[str, object],
+        names: Iterable[str],
         given: Mapping[str, object] | None,
         tables: tuple[str, ...] = (),
+        event: Mapping[str, object] | None = None,
     ) -> Interval:
         """An interval for probabilities, wide enough for how records scatter about the model's form, and for a graph
-        that was found. ``tables`` are given with every level, and are the first axes; names with levels: an event."""
+        that was found. ``tables`` are given with every level, and are the first axes."""
+        event = event or {}
         if self._scatter is not None:
             z = NormalDist().inv_cdf((1 + self.level) / 2)
-            found = found.widened(z * self._scatter.of_answer(found.estimate, names, given or {}, tables))
-        found, part = self._room(found, [*names, *tables], given, tables)
+            found = found.widened(z * self._scatter.of_answer(found.estimate, names, given or {}, tables, event))
+        found, part = self._room(found, [*names, *event, *tables], given, tables)
         part = part.reshape(part.shape + (1,) * (found.estimate.ndim - part.ndim))
         lower = np.clip(np.minimum(found.lower, found.estimate - part), 0, 1)
         upper = np.clip(np.maximum(found.upper, found.estimate + part), 0, 1)
@@ -283,16 +307,25 @@ class NoiseIntervals:
 
     @cached_property
     def _scatter(self) -> Scatter | None:
-        """None where a certificate speaks of that, and where the number of records is not known."""
-        if self.records is None or self.together is None or self.together.certificate is not None:
+        """None where the number of records is not known, or it is not known what was measured."""
+        if self.records is None or self.together is None:
             return None
-        return Scatter.of(self.model, self.records)
+        return Scatter.of(self.model, self.records, self.together.certificate is not None)
 
     def _of_numbers(self, found: Interval, question: Resolved) -> Interval:
         """An interval for a mean or a quantile, wide enough for a graph that was found; of a standard deviation it is
-        not known how far that can move it."""
-        names, given = [question.targets[0].name, *question.tables], dict(question.given)
-        found, part = self._room(found, names, given, question.tables)
+        not known how far that can move it. Where hardly any record is behind it, it may be all that its bins allow."""
+        name, given = question.targets[0].name, dict(question.given)
+        if question.kind == "QUANTILE":
+            line = number_line(self.model.domain[name])
+            found = replace(found, places=None if line is None else line.decimals)
+        of_whom = self._share(given) * numbers.known_share(self.model, question)
+        found, part = self._room(found, [name, *question.tables], given, question.tables, of_whom, name)
+        if self.records is not None and self.deviation is not None:
+            few = rare.rare_rows(self.records * of_whom, self.deviation)
+            low, high = numbers.by_bins_alone(self.model, question)
+            lower, upper = np.fmin(found.lower, low), np.fmax(found.upper, high)
+            found = replace(found, lower=np.where(few, lower, found.lower), upper=np.where(few, upper, found.upper))
         if not part.any():
             return found
         if question.kind == "SD":
@@ -301,36 +334,56 @@ class NoiseIntervals:
         lower, upper = np.fmin(found.lower, lower), np.fmax(found.upper, upper)  # NaN where a refit has no such records
         return replace(found, lower=lower, upper=upper, note=f"{found.note}; ± makes room for that")
 
+    def _left_open(self, found: Interval, question: Resolved) -> str:
+        """What is to be said where noise does not move a number, as it follows from where its bin is."""
+        if question.kind == "SD":
+            return ""
+        low, high = numbers.by_bins_alone(self.model, question)
+        coarse = found.half_width < COARSE * (high - low)
+        if not coarse.any():
+            return ""
+        row = int(np.argmax(np.where(coarse, high - low, 0.0).reshape(-1)))
+        low, high = low.reshape(-1)[row], high.reshape(-1)[row]
+        places = max(digits(high - low, 0), 0) if found.places is None else min(digits(high - low, 0), found.places)
+        ends = f"{low:.{places}f} to {high:.{places}f}"
+        where = "it may be" if coarse.size == 1 else "a row's may be"
+        return (
+            f"bins do not tell where in them numbers are, so that {where} anything from {ends}, which ± does not cover"
+        )
+
     def _room(
-        self, found: Interval, names: Iterable[str], given: Mapping[str, object] | None, tables: tuple[str, ...]
+        self,
+        found: Interval,
+        names: Iterable[str],
+        given: Mapping[str, object] | None,
+        tables: tuple[str, ...],
+        of_whom: Array | None = None,
+        number: str = "",
     ) -> tuple[Interval, Array]:
         """What to beware of, and which part of the records that an answer is of may be elsewhere than it says, row by
         row: what columns that were not measured together leave open, as a part of those that the condition leaves."""
-        found = replace(found, note=self._caution(names, given))
+        share = self._share(given, tables)
+        found = replace(found, note=self._caution(names, given, share if of_whom is None else of_whom, number))
         beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[0]
-        share = np.asarray(float(self.model.probability(given)) if given and beyond else 1.0)
-        if tables and beyond:
-            share = share * self.model.marginal(tables, given).probabilities
-        return found, beyond / np.maximum(share, beyond or 1.0)
+        return found, beyond / np.maximum(share if beyond else 1.0, beyond or 1.0)
 
-    def _caution(self, names: Iterable[str], given: Mapping[str, object] | None) -> str:
-        """What to beware of: more noise than records behind the answer, or columns that were not measured together."""
+    def _share(self, given: Mapping[str, object] | None, tables: tuple[str, ...] = ()) -> Array:
+        """Of all records, the part that a condition leaves, for each level of columns that are given as a whole."""
+        share = np.asarray(float(self.model.probability(given)) if given else 1.0)
+        return np.asarray(share * self.model.marginal(tables, given).probabilities) if tables else share
+
+    def _caution(self, names: Iterable[str], given: Mapping[str, object] | None, share: Array, number: str = "") -> str:
+        """What to beware of: more noise than records behind the answer, columns that were not measured together, or
+        levels that were taken together."""
         caution = str((self.model.card or {}).get("caution", ""))
         if caution:
             return caution
-        said = [] if self.together is None else [self.together.beyond_noise({*names, *(given or ())}, self.level)[1]]
-        return "; ".join(text for text in (self._rare(given), *said) if text)
-
-    def _rare(self, given: Mapping[str, object] | None) -> str:
-        if not given or self.records is None or self.deviation is None:
-            return ""
-        behind = self.records * float(self.model.probability(given))
-        if behind >= FEW * self.deviation:
-            return ""
-        return (
-            f"only some {behind:.2g} records have {shortened(dict(given))}, and noise hides {self.deviation:.2g} in a "
-            "cell: the answer may rest on what is typical of other rows, and the interval may be too narrow"
-        )
+        said = []
+        if self.records is not None and self.deviation is not None and not (share.ndim == 0 and share >= 1):
+            said.append(rare.in_words(self.records * share, self.deviation, given or {}, number))
+        apart = "" if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[1]
+        said.append(apart or told_apart_alike(self.model, names, given or {}))
+        return "; ".join(filter(None, said))
 
 
 def _names(asked: Iterable[str] | str | None) -> tuple[str, ...]:
@@ -404,7 +457,15 @@ def intervals_at_once(
     fresh = [_with_counts(measurements, tables, rng) for _ in range(draws)]
     again, *found = refits([measurements, *fresh])
     check_belongs(lambda _: again, measurements, model, SAME)  # earlier versions stopped up to 0.003 away
+    found = [_unshrunk(one, own) for one, own in zip(found, fresh, strict=True)]
     return NoiseIntervals(model, model, tuple(found), level, model, records, deviation)
+
+
+def _unshrunk(refit: Model, measurements: Measurements) -> Model:
+    """With the levels of a group as far apart as the noise has them; see :func:`shares_within`."""
+    if not isinstance(refit, GroupedField):
+        return refit
+    return replace(refit, within=shares_within(refit.field.domain, measurements, shrunk=False))
 
 
 def _check_asked(measurements: Measurements, level: float, draws: int) -> None:

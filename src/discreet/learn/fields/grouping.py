@@ -163,17 +163,19 @@ def precisions(grouped: Domain, released: Measurements) -> dict[str, float]:
     return {name: 1 / max(tables[column,].variance, 1e-12) for name, column in columns}
 
 
-def shares_within(grouped: Domain, measurements: Measurements) -> dict[str, Array]:
+def shares_within(grouped: Domain, measurements: Measurements, *, shrunk: bool = True) -> dict[str, Array]:
     """P(level | its group) of each column in groups, by its noisy table.
 
-    Within a group the levels are shrunk towards equal shares, by as much as noise makes them differ [James and Stein].
+    Within a group the levels are shrunk towards equal shares, by as much as noise makes them differ [James and Stein];
+    or not, which tells how far the noise leaves them open: the error of what is shrunk is no larger on average, but
+    noise drawn anew around equal shares would be shrunk away and show none of it.
     """
     tables = pooled(measurements)
     out = {}
     for a in grouped.attributes:
         if a.groups is not None:
             table = tables[a.groups.of.name,]
-            out[a.groups.of.name] = _shares(table.values, table.variance, np.asarray(a.groups.codes))
+            out[a.groups.of.name] = _shares(table.values, table.variance if shrunk else 0.0, np.asarray(a.groups.codes))
     return out
 
 

@@ -21,6 +21,7 @@ from ...graph import DEFAULT_MEMORY_LIMIT
 from ...inference.exact import ExactEngine, get_engine
 from ...inference.loopy import loopy_marginals
 from ...inference.margins import Margins
+from ...threads import one_thread
 
 Array = NDArray[np.float64]
 Inference = Literal["auto", "exact", "loopy"]
@@ -141,6 +142,7 @@ class Field:
         """The marginals of θ = 0."""
         return np.repeat(1.0 / np.array(self.sizes), self.sizes)
 
+    @one_thread()
     def maximise(
         self,
         target: Array,

@@ -38,6 +38,7 @@ import numpy as np
 
 from ...domain import Clique, Domain
 from ...graph import DEFAULT_MEMORY_LIMIT
+from ...threads import one_thread
 from ..consistency import Estimates, reconciled
 from .batched import History, minima
 from .coordinates import Coordinates, interactions
@@ -95,6 +96,7 @@ class Flow:
     close: bool
     """Whether it goes on to where it does not matter when it stops."""
 
+    @one_thread()
     def path(self) -> list[Array]:
         """The log potentials after each step."""
         closely = self.tolerance < TOLERANCE

@@ -22,6 +22,7 @@ from ...domain import Domain
 from ...factor import CliqueVector
 from ...frames import free_name
 from ...measurement import Measurements
+from ...threads import one_thread
 from ..consistency import Estimates, pooled, reconciled
 from .batched import History, minima
 from .coordinates import MOST_INTERACTIONS, Coordinates, interactions
@@ -36,6 +37,7 @@ _MOST_BATCH = 1 << 24
 """Cells of all junction trees of a batch: 128 MB."""
 
 
+@one_thread()
 def fits_of_many(domain: Domain, many: Sequence[Measurements]) -> list[CliqueVector]:
     """The log potentials that :func:`.rounds.fitted` finds for each of these sets of tables, all of one kind."""
     tables = [{c: t for c, t in pooled(one).items() if c} for one in many]

@@ -1,0 +1,58 @@
+"""Searches for the best fit have one thread; what surrounds them keeps its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.optimize  # noqa: F401  # its library of linear algebra is there before threads are counted
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from discreet import Domain
+from discreet.count_table import CountTable
+from discreet.learn.fields.likelihood import Field
+from discreet.learn.fields.mirror import flow_to
+from discreet.threads import one_thread
+
+DOMAIN = Domain.of({"a": 3, "b": 3, "c": 3})
+
+
+def threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.fixture
+def two():
+    with threadpool_limits(2, user_api="blas"):
+        if threads() != {2}:
+            pytest.skip("linear algebra has one thread here")
+        yield
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    seen = []
+    run = Field.__call__
+    monkeypatch.setattr(Field, "__call__", lambda self, theta: seen.append(threads()) or run(self, theta))
+    return seen
+
+
+def test_inside_there_is_one_thread(two):
+    with pytest.raises(ValueError, match="on purpose"), one_thread():
+        assert threads() == {1}
+        raise ValueError("on purpose")
+    assert threads() == {2}
+
+
+def test_a_search_has_one_thread(two, seen):
+    field = Field(DOMAIN, [("a", "b"), ("b", "c")])
+    field.maximise(field.uniform(), np.full(field.size, 0.1), start=np.ones(field.size))
+    assert seen and all(one == {1} for one in seen) and threads() == {2}
+
+
+@pytest.mark.parametrize("deviation", [30.0, 0.5], ids=["much noise", "little noise"])
+def test_a_flow_has_one_thread(two, seen, deviation):
+    counts = np.random.default_rng(1).integers(100, 900, (3, 3)).astype(float)
+    pair = ("a", "b")
+    flow = flow_to(DOMAIN, {pair: CountTable(pair, counts, deviation**2)}, float(counts.sum()))
+    flow.path()
+    assert seen and all(one == {1} for one in seen) and threads() == {2}
