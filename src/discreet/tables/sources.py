@@ -171,7 +171,7 @@ class Sources:
                     # Names are suggested only when some are as expected: a first line may be a row.
                     hint = did_you_mean(name, known) if any(w in known for w in wanted) else ""
                     where = "the footer" if isinstance(file, ParquetFile) else "the first line"
-                    one_field = "" if isinstance(file, ParquetFile) else file.one_field()
+                    one_field = file.one_field() if isinstance(file, DelimitedFile) else ""
                     raise InputError(
                         f"{where} of {file.path} names no column {name!r} ({role})"
                         + (hint or one_field or "; it must name the columns as the schema does")
