@@ -61,6 +61,9 @@ def test_levels_that_were_taken_together_are_covered_as_others_are() -> None:
         hits["both"].append(intervals.marginal(("town", "kind")).covers(both)[shared].reshape(-1))
         hits["given"].append(given.covers(both / np.maximum(both.sum(1, keepdims=True), 1e-9))[often].reshape(-1))
         assert "levels of town with few records were taken together" in given.note
+        assert "± makes room for as much as groups differ" in given.note
+        common = domain["town"].labels[int(np.argmax(model.marginal("town").probabilities * shared))]
+        assert "the answer does not allow for it" in intervals.map("kind", {"town": common}).note
         assert "taken together" not in _ask(intervals, "P(town)").note
     covered = {name: np.concatenate(own).mean() for name, own in hits.items()}
     assert len(hits["town"]) > 10

@@ -260,7 +260,7 @@ class NoiseIntervals:
         return Survival(
             self.model.map(wanted, given),
             self.map_survival(wanted, given),
-            self._caution(_names(wanted), given, self._share(given)),
+            self._caution(_names(wanted), given, self._share(given), room=False),
         )
 
     def map_survival(
@@ -363,7 +363,9 @@ class NoiseIntervals:
         """What to beware of, and which part of the records that an answer is of may be elsewhere than it says, row by
         row: what columns that were not measured together leave open, as a part of those that the condition leaves."""
         share = self._share(given, tables)
-        found = replace(found, note=self._caution(names, given, share if of_whom is None else of_whom, number))
+        found = replace(
+            found, note=self._caution(names, given, share if of_whom is None else of_whom, number, room=not number)
+        )
         beyond = 0.0 if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[0]
         return found, beyond / np.maximum(share if beyond else 1.0, beyond or 1.0)
 
@@ -372,7 +374,15 @@ class NoiseIntervals:
         share = np.asarray(float(self.model.probability(given)) if given else 1.0)
         return np.asarray(share * self.model.marginal(tables, given).probabilities) if tables else share
 
-    def _caution(self, names: Iterable[str], given: Mapping[str, object] | None, share: Array, number: str = "") -> str:
+    def _caution(
+        self,
+        names: Iterable[str],
+        given: Mapping[str, object] | None,
+        share: Array,
+        number: str = "",
+        *,
+        room: bool,
+    ) -> str:
         """What to beware of: more noise than records behind the answer, columns that were not measured together, or
         levels that were taken together."""
         caution = str((self.model.card or {}).get("caution", ""))
@@ -382,7 +392,7 @@ class NoiseIntervals:
         if self.records is not None and self.deviation is not None and not (share.ndim == 0 and share >= 1):
             said.append(rare.in_words(self.records * share, self.deviation, given or {}, number))
         apart = "" if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[1]
-        said.append(apart or told_apart_alike(self.model, names, given or {}))
+        said.append(apart or told_apart_alike(self.model, names, given or {}, room=room))
         return "; ".join(filter(None, said))
 
 

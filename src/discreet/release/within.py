@@ -62,17 +62,19 @@ def _between(joint: Array, alone: Array, axis: int) -> Array:
     return np.asarray((alone * apart**2).sum(axis=axis, keepdims=True))
 
 
-def told_apart_alike(model: Model, free: Iterable[str], held: Mapping[str, object]) -> str:
-    """In words, where an answer is about levels that were taken together and about other columns as well."""
+def told_apart_alike(model: Model, free: Iterable[str], held: Mapping[str, object], *, room: bool) -> str:
+    """In words, where an answer is about levels that were taken together and about other columns as well; ``room``:
+    whether its interval has room for that, which probabilities have alone."""
     columns = {*free, *held}
     if not isinstance(model, GroupedField) or len(columns) < 2:
         return ""
     concerned = [n for n in model.groups if n in columns and (n not in held or _others(model, n, held[n]) > _ALONE)]
     if not concerned:
         return ""
+    known = "± makes room for as much as groups differ from each other" if room else "the answer does not allow for it"
     return (
         f"levels of {' and '.join(concerned)} with few records were taken together: how those of one group differ in "
-        "other columns is not known, and ± makes room for as much as groups differ from each other"
+        f"other columns is not known, and {known}"
     )
 
 
