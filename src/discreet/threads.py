@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from threadpoolctl import threadpool_limits
-
 
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Inside, libraries of linear algebra have one thread; afterwards as many as before."""
     import scipy.optimize  # noqa: F401  # slow to import; brings a library of its own, which must be there to be told
+    from threadpoolctl import threadpool_limits  # only fits need it
 
     with threadpool_limits(1, user_api="blas"):
         yield

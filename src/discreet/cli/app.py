@@ -6,68 +6,57 @@ import contextlib
 import gc
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from .._version import __version__
 from ..progress import remarking
-from . import (
-    attack,
-    audit,
-    bench,
-    bounds,
-    certify,
-    demo,
-    docs,
-    evaluate,
-    fit,
-    ledger,
-    measure,
-    query,
-    report,
-    sample,
-    schema,
-    show,
-    start,
-    structure,
-    verify,
-)
 from .command import Commands
 from .console import fall_silent, note, open_streams
 from .failures import HELP, Exit, explain
 
-app = Commands(name="discreet", pretty_exceptions_enable=False, epilog=HELP)  # a traceback may show private values
-COMMANDS: tuple[tuple[str, Any], ...] = (
-    ("start", start.start),
-    ("schema", schema.app),
-    ("plan", fit.plan),
-    ("fit", fit.fit),
-    ("structure", structure.structure),
-    ("measure", measure.measure),
-    ("certify", certify.certify),
-    ("evaluate", evaluate.evaluate),
-    ("show", show.show),
-    ("verify", verify.verify),
-    ("query", query.query),
-    ("map", query.most_probable),
-    ("sample", sample.sample),
-    ("report", report.report),
-    ("explore", report.explore),
-    ("bounds", bounds.bounds),
-    ("ledger", ledger.app),
-    ("audit", audit.audit),
-    ("attack", attack.attack),
-    ("bench", bench.bench),
-    ("demo", demo.demo),
-    ("docs", docs.docs),
-)
-for name, what in COMMANDS:
-    if isinstance(what, typer.Typer):
-        app.add_typer(what, name=name)
-    else:
-        app.add(what, name)
+COMMANDS = {
+    "start": "start.start",
+    "schema": "schema.app",
+    "plan": "fit.plan",
+    "fit": "fit.fit",
+    "structure": "structure.structure",
+    "measure": "measure.measure",
+    "certify": "certify.certify",
+    "evaluate": "evaluate.evaluate",
+    "show": "show.show",
+    "verify": "verify.verify",
+    "query": "query.query",
+    "map": "query.most_probable",
+    "sample": "sample.sample",
+    "report": "report.report",
+    "explore": "report.explore",
+    "bounds": "bounds.bounds",
+    "ledger": "ledger.app",
+    "audit": "audit.audit",
+    "attack": "attack.attack",
+    "bench": "bench.bench",
+    "demo": "demo.demo",
+    "docs": "docs.docs",
+}
+"""Where each command lives. What is called needs none of the others; help lists them all."""
+
+
+def commands(wanted: Iterable[str] = COMMANDS) -> Commands:
+    """The command line, with these commands."""
+    app = Commands(name="discreet", pretty_exceptions_enable=False, epilog=HELP)  # a traceback may show private values
+    app.callback()(root)
+    for name in wanted:
+        module, _, attribute = COMMANDS[name].partition(".")
+        what = getattr(import_module(f".{module}", __package__), attribute)
+        if isinstance(what, typer.Typer):
+            app.add_typer(what, name=name)
+        else:
+            app.add(what, name)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -76,7 +65,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
@@ -101,7 +89,7 @@ def root(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The entry point: run a command and return its exit code."""
-    gc.set_threshold(50_000)  # modules that are loaded are no garbage, and to look for it took a tenth of a command
+    gc.set_threshold(200_000)  # modules that are loaded are no garbage, and to look for it took a tenth of a command
     open_streams()
     with contextlib.suppress(ValueError):  # not the main thread: then signals are somebody else's
         if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # to be stopped by a scheduler is as Ctrl-C is
@@ -125,7 +113,8 @@ def run(arguments: Sequence[str]) -> int:
 
     Commands find this function in their context: the demonstration plays whole command lines.
     """
-    command: Any = typer.main.get_command(app)
+    wanted = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
+    command: Any = typer.main.get_command(commands(wanted))
     try:
         with remarking(note):
             result = command(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
