@@ -548,6 +548,20 @@ def test_commands_load_what_they_need(words, slow, tmp_path, monkeypatch):
     assert loaded_by(words, slow) == []
 
 
+def test_a_fit_of_texts_in_parquet_loads_no_pandas(tmp_path, monkeypatch):
+    """Pyarrow would import it, to convert numbers that it holds as we do; that took as long as all counts."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(
+        pa.table({"smoke": ["yes", "no"] * 50, "lung": ["no"] * 100}), tmp_path / "rows.parquet"
+    )
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    monkeypatch.chdir(tmp_path)
+    fit = ["fit", "rows.parquet", "--schema", "schema.toml", "--epsilon", "1", "-o", "model.zip"]
+    assert loaded_by(fit, ["pandas", "narwhals", "pyarrow.compute", "duckdb", "sklearn", "matplotlib"]) == []
+
+
 def test_a_needless_import_would_be_seen():
     assert loaded_by(["query", "asia", "P(lung)"], ["numpy", *FOR_OTHERS]) == ["numpy"]
 

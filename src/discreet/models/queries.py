@@ -257,7 +257,7 @@ def mutual_information(model: Distribution) -> dict[tuple[str, str], float]:
     for edge in model.edges:
         p = beliefs.probabilities(edge) if fits else beliefs.marginal(edge).exp()
         alike.setdefault(p.shape, []).append((edge, p))
-    out = {}
+    out: dict[tuple[str, str], float] = {}
     for group in alike.values():  # tables of one shape at once
         tables = np.stack([p for _, p in group])
         independent = tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True)
