@@ -287,6 +287,8 @@ def test_levels_taken_together_are_kept_by_what_they_hold():
     ((whole,)) = table.count([("a", "b")])
     assert one.tolist() == np.stack([whole[:, :2].sum(axis=1), whole[:, 2]], axis=1).tolist()
     assert other.tolist() == np.stack([whole[:, 0], whole[:, 1:].sum(axis=1)], axis=1).tolist()
+    kept, new = table.count([("a", "g"), ("c",)], together[:1])  # rows are asked for c alone
+    assert kept.tolist() == one.tolist() and new.sum() == whole.sum()
 
 
 def test_only_so_much_is_kept(monkeypatch):

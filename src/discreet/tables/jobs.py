@@ -148,8 +148,9 @@ class JobTable(Table):
         missing = list(dict.fromkeys(key for key in keys if key not in kept))
         found: dict[_Key, IntArray] = {}
         if missing:
-            wanted = tuple(clique for clique, _ in missing)
-            found = dict(zip(missing, self.count_rows(wanted, grouped), strict=True))
+            used = dict.fromkeys(a for _, groups in missing for a in groups)
+            counted = self.count_rows([clique for clique, _ in missing], tuple(used))
+            found = dict(zip(missing, counted, strict=True))
         room = MOST_KEPT - sum(table.size for table in kept.values())
         for key, table in found.items():
             if (room := room - table.size) >= 0:

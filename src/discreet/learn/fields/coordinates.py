@@ -31,8 +31,8 @@ _FIRMEST = 0.5
 
 
 def most_bytes(numbers: int) -> int:
-    """What coordinates of at most so many numbers take while they are made: records, and squares."""
-    return 4 * (2 * max(_MOST_ENTRIES, _FEWEST_RECORDS * numbers) + 3 * numbers**2)
+    """What coordinates of at most so many numbers take while they are made: records, and a square."""
+    return 4 * (2 * max(_MOST_ENTRIES, _FEWEST_RECORDS * numbers) + numbers**2)
 
 
 def _shrunk(numbers: int, records: int) -> float:
