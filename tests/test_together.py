@@ -15,7 +15,7 @@ from discreet.privacy.query import Marginals
 from discreet.release import Release
 from discreet.release.certificate import Fit
 from discreet.release.together import Together
-from discreet.release.uncertainty import Interval, coverage
+from discreet.release.interval import Interval, coverage
 from discreet.report.levels import percents
 from discreet.spec import resolve
 from discreet.tables.encode import encode

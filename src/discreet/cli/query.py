@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ..io.limits import Limits
     from ..models.answer import Answer, Assignment
     from ..release import Release
-    from ..release.uncertainty import Interval, NoiseIntervals, Survival
+    from ..release.interval import Interval, Survival
+    from ..release.uncertainty import NoiseIntervals
 
     Asked = Answer | Assignment | Interval | Survival
 
@@ -208,7 +209,7 @@ def affordable_draws(release: Release) -> int | None:
 
 
 def _say_answer(found: Asked) -> None:
-    from ..release.uncertainty import Interval, Survival
+    from ..release.interval import Interval, Survival
 
     if isinstance(found, Survival):
         say(str(found.assignment))
@@ -232,7 +233,7 @@ def _say_answer(found: Asked) -> None:
 
 
 def _answer_json(found: Asked) -> dict[str, Any]:
-    from ..release.uncertainty import Interval, Survival
+    from ..release.interval import Interval, Survival
 
     if isinstance(found, Survival):
         return {**found.assignment.to_dict(), "survival": found.survival, "note": found.note}
