@@ -20,9 +20,9 @@ from discreet.learn.networks.found import FoundNetwork
 from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.query import Marginals
-from discreet.release.research import ResearchCurator
 from discreet.release.fresh_noise import with_counts
 from discreet.release.interval import coverage
+from discreet.release.research import ResearchCurator
 from discreet.release.uncertainty import intervals_at_once
 from discreet.tables.encode import encode
 

@@ -304,7 +304,8 @@ def _as_given(said: Any, measured: Measurements | None, card: Mapping[str, Any])
     """What a file of an earlier version asks for, in words of today: what was said then, and what went without saying.
 
     ``field, searched`` is gone: to its noisy tables, the cliques that it found are cliques that are given, and its
-    model is that of ``noise_aware``, whose first version saw noise through fewer vectors. ``field, collective`` had other defaults; its card did not name the noise's law.
+    model is that of ``noise_aware``, whose first version saw noise through fewer vectors. ``field, collective`` had
+    other defaults; its card did not name the noise's law.
     """
     if not isinstance(said, dict) or measured is None or not isinstance(said.get("options"), dict):
         return said

@@ -22,7 +22,6 @@ All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial

@@ -40,8 +40,8 @@ OF_COLUMNS, OF_PARENTS = 2.0, 0.1
 """κ for j = 0, which must not suffer, and for more: there most cells hold next to nothing, and cost nothing."""
 CLEARLY = 1.01
 """So many times what all families in full are worth another choice has to be. On other networks (log-linear and with
-Dirichlet rows) where it was worth less, to leave out parents gained 1 % of the gap to the truth on average and lost up to
-a fifth in single ones (49 fits); where it was worth more, the gap was .81 of that in full (105)."""
+Dirichlet rows) where it was worth less, to leave out parents gained 1 % of the gap to the truth on average and lost up
+to a fifth in single ones (49 fits); where it was worth more, the gap was .81 of that in full (105)."""
 PRICES = np.concatenate([[np.inf], np.geomspace(10, 1e-6, 50)])
 ROUNDS = 6
 
