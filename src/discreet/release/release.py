@@ -245,8 +245,9 @@ class Release:
     def save(self, path: str | os.PathLike[str], *, sign: Sign | None = None) -> None:
         """Write the file; what carries no guarantee refuses. ``sign``: a ledger's ``signer``.
 
-        A file of that name is replaced, all at once: by the time that a program saves, what it saves is paid for, and
-        a refusal would lose it. (The command line claims its names before anything is spent.)
+        As everything that saves in Python it replaces a file of that name, all at once, but for a ledger or a private
+        key: by the time that a program saves, what it saves is paid for. The command line asks before anything is spent
+        (`--force`).
         """
         _ = self.card
         if Path(path).suffix.lower() != ".zip":

@@ -124,6 +124,11 @@ def percent(p: float, half: float | None = None) -> str:
     return f"{100 * p:.{places}f} % ± {100 * half:.{places}f}"
 
 
+def heading(label: str, most: int = 12) -> str:
+    """A label above a column of a table: a short one is not broken into lines."""
+    return label.replace(" ", "\N{NO-BREAK SPACE}") if len(label) <= most else label
+
+
 def percents(found: Interval) -> list[str]:
     """Every probability of an answer in per cent, with its ±."""
     said = zip(found.estimate.tolist(), found.half_width.tolist(), found.texts(), strict=True)
