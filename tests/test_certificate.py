@@ -14,6 +14,7 @@ from discreet import ZCDP, Curator, PureDP, Release, encode, networks, resolve
 from discreet.errors import FileFormatError, InputError, NotAReleaseError
 from discreet.release import Certificate
 from discreet.release.nonnegative import nonnegative
+from discreet.report import words as report_words
 from discreet.report.card import card_yaml
 from discreet.report.explore import Explorer
 from discreet.report.page import report_html
@@ -143,6 +144,16 @@ def test_the_worst_is_named_only_if_it_stands_out():
     quiet = Certificate.from_dict(facts((31, 29, 30), scale=64.0 * 20))
     assert quiet.outstanding == {} and "No single one stands out; none is further away than" in str(quiet)
     assert quiet.worst_at_most == pytest.approx(0.0155 + 2.39 * 0.01, abs=1e-3)
+
+
+def test_what_would_bring_the_worst_pair_nearer_is_said():
+    def said(found=None, **more):
+        card = {"certificate": facts((400, 20, 30), apart=0.4, **more), "found_privately": found or {}}
+        return " ".join(report_words.certificate_lines(card)[2:])
+
+    assert said() == "If a × b matters, name it in a new fit's --workload: more is spent on it then."
+    assert "The bins of b were found privately" in said({"b": ["edges", "range"], "c": ["edges"], "a": ["levels"]})
+    assert said(workload=True) == "" and said(each=facts((31, 29, 30), scale=64.0 * 20)["each"]) == ""
 
 
 @pytest.mark.parametrize(

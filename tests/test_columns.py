@@ -202,6 +202,7 @@ def test_a_schema_file_says_all_of_it_and_reads_it_back():
         ('levels = ["a"]\ndecimals = 1', "decimals belongs"),
         ('dates = {by = "month"}', "needs the first and the last day"),
         ('dates = {by = "moon", from = 2020-01-01, to = 2021-01-01}', "got 'moon'; did you mean 'month'?"),
+        ('dates = {by = "fortnight"}', "is one of day, week, month, quarter, year, hour of day and weekday; got 'fort"),
         ('dates = {by = "month", from = 2021-01-01, to = 2020-01-01}', "is after"),
         ('dates = {by = "month", from = "soon", to = 2020-01-01}', "is a day such as"),
         ('dates = {by = "weekday", from = 2020-01-01}', "comes round"),

@@ -7,10 +7,15 @@ import pytest
 import scipy.optimize  # noqa: F401  # its library of linear algebra is there before threads are counted
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from discreet import Domain
+from discreet import Domain, encode
 from discreet.count_table import CountTable
+from discreet.inference.exact import ExactEngine
 from discreet.learn.fields.likelihood import Field
 from discreet.learn.fields.mirror import flow_to
+from discreet.learn.regressions.spins import SpinRegressions
+from discreet.learn.spins.field import SpinField
+from discreet.privacy.budget import PureDP
+from discreet.privacy.curator import Curator
 from discreet.tables import jobs
 from discreet.tables.memory import MemoryTable
 from discreet.tables.open import open_table
@@ -73,3 +78,20 @@ def test_while_rows_are_counted_there_is_one_thread(two, tmp_path, monkeypatch, 
     monkeypatch.setattr(jobs.Counting, "sum_batch", lambda self, batch: told.append(threads()) or count(self, batch))
     assert table.count([("a", "b")])[0].sum() == 9
     assert told and all(one == {1} for one in told) and threads() == {2}
+
+
+def spins(columns):
+    codes = np.random.default_rng(0).integers(0, 2, (3000, 1)).repeat(columns, axis=1)
+    return encode({f"c{i}": codes[:, i] for i in range(columns)}, Domain.of({f"c{i}": [0, 1] for i in range(columns)}))
+
+
+def test_a_field_of_regressions_has_one_thread(two, seen):
+    SpinRegressions(steps=2).fit(Curator(spins(3), budget=PureDP(100)))
+    assert seen and all(one == {1} for one in seen) and threads() == {2}
+
+
+def test_spins_on_a_tree_have_one_thread(two, monkeypatch):
+    seen, run = [], ExactEngine.calibrate
+    monkeypatch.setattr(ExactEngine, "calibrate", lambda *given: seen.append(threads()) or run(*given))
+    SpinField(max_edges=2).fit(Curator(spins(22), budget=PureDP(100)))
+    assert seen and {1} in seen and threads() == {2}

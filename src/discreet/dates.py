@@ -26,8 +26,24 @@ _EPOCH = date(1970, 1, 1).toordinal()
 _START = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _HOUR, _DAY = 3_600_000_000, 86_400_000_000
+_COARSE = ("Y", "M", "W", "D", "h", "m", "s", "ms")
 _CLOCK = re.compile(r"%-?[HIMSfTXcrR]")
 NOT_A_TIME = int(np.datetime64("NaT", "us").astype(np.int64))
+BEYOND = 2**63 - 1
+"""In place of moments that 64 bits of microseconds have no room for, some 292,000 years from now; −BEYOND before."""
+
+
+def moments_of(times: NDArray[np.datetime64]) -> NDArray[np.int64]:
+    """Times of any unit in microseconds since 1970. Of those that are too large NumPy would make others, or fail."""
+    if np.datetime_data(times.dtype)[0] not in _COARSE:
+        return times.astype("M8[us]").astype(np.int64)
+    most = np.datetime64(BEYOND, "us").astype(times.dtype).astype(np.int64)
+    whole = times.astype(np.int64)
+    after, before = whole >= most, (whole <= -most) & ~np.isnat(times)
+    whole[after | before] = 0
+    moments = whole.view(times.dtype).astype("M8[us]").astype(np.int64)
+    moments[after], moments[before] = BEYOND, -BEYOND
+    return moments
 
 
 @dataclass(frozen=True)
@@ -46,7 +62,8 @@ class Dates:
     def __post_init__(self) -> None:
         if self.by not in (*CALENDAR, *CYCLES):
             hint = did_you_mean(str(self.by), (*CALENDAR, *CYCLES))
-            raise SchemaError(f"dates: by is the length of a period or a cycle, got {self.by!r}{hint}")
+            known = ", ".join((*CALENDAR, *CYCLES[:-1]))
+            raise SchemaError(f"dates: by is one of {known} and {CYCLES[-1]}; got {self.by!r}{hint}")
         if not isinstance(self.format, str):
             raise SchemaError(f"dates: format must be a string such as '%d.%m.%Y', got {self.format!r}")
         if self.by in CYCLES and (self.first is not None or self.last is not None):
@@ -134,12 +151,13 @@ class Dates:
 
     def codes(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
         """Codes of moments, in microseconds since 1970: −1 before the first period, as many as there are after the
-        last one. What is not a time is the caller's to sort out."""
-        if self.by == "hour of day":
-            return moments // _HOUR % 24
+        last one; −1, too, for the hour and the weekday of a moment beyond all that are counted. What is not a time is
+        the caller's to sort out."""
         days = moments // _DAY
-        if self.by == "weekday":
-            return (days + 3) % 7
+        if self.by in CYCLES:
+            codes = moments // _HOUR % 24 if self.by == "hour of day" else (days + 3) % 7
+            codes[np.abs(moments) == BEYOND] = -1
+            return codes
         assert self.first is not None and self.last is not None
         codes = np.searchsorted(self.starts, days, side="right").astype(np.int64) - 1
         codes[days < self.first.toordinal() - _EPOCH] = -1
@@ -150,7 +168,7 @@ class Dates:
         """A value in microseconds since 1970: a date or time of any make, or text that spells one; None for others."""
         try:
             if isinstance(value, np.datetime64):
-                micros = int(value.astype("M8[us]").astype(np.int64))
+                micros = int(moments_of(np.array([value]))[0])
                 return None if micros == NOT_A_TIME else micros
             if isinstance(value, datetime):
                 return (value.replace(tzinfo=None) - _START) // _MICROSECOND

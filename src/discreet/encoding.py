@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .dates import NOT_A_TIME
+from .dates import NOT_A_TIME, moments_of
 from .domain import Attribute, level_text
 from .errors import InputError, did_you_mean
 from .spelling import WHOLE
@@ -83,6 +83,8 @@ class Hashed(Attribute):
 def encode_column(values: Any, attribute: Attribute) -> Codes:
     """Codes of a column: a series of a frame, an array (masked or not), or a list of values."""
     if isinstance(attribute, Hashed):
+        if _is_series_of_dates(values):  # no date is a text
+            return np.zeros(len(values), dtype=np.uint64)
         texts = [unlisted_text(v, attribute) for v in as_list(values)]
         numbers = {text: attribute.number(text) for text in set(texts)}
         return np.fromiter((numbers[text] for text in texts), np.uint64, len(texts))
@@ -161,6 +163,11 @@ def is_series(values: Any) -> bool:
     """A column of a frame. Commands that read none start without narwhals, and then nothing can be one."""
     narwhals = sys.modules.get("narwhals")
     return narwhals is not None and isinstance(values, narwhals.Series)
+
+
+def _is_series_of_dates(values: Any) -> bool:
+    narwhals = sys.modules.get("narwhals")
+    return is_series(values) and narwhals is not None and isinstance(values.dtype, narwhals.Date | narwhals.Datetime)
 
 
 def as_column(values: Any) -> Any:
@@ -258,9 +265,10 @@ def _encode_series(series: Any, attribute: Attribute) -> NDArray[np.int64]:
     # read (a null among whole-number categories, True beside 1). So all but plain numbers are looked up by ourselves.
     if (series.dtype.is_integer() or series.dtype.is_float()) and not series.is_null().any():
         return _encode_array(series.to_numpy(), attribute)
-    import narwhals as nw
-
-    if attribute.dates is not None and isinstance(series.dtype, nw.Date | nw.Datetime):
+    if _is_series_of_dates(series):
+        if attribute.dates is None:  # no date is a level or a number: none is read, as some of them crash old frames
+            some = code_of(np.datetime64(0, "s"), attribute)
+            return np.where(series.is_null().to_numpy(), attribute.missing_code, some).astype(np.int64)
         codes = _encode_clock(series, attribute)
         if codes is not None:
             return codes
@@ -283,7 +291,7 @@ def _encode_clock(series: Any, attribute: Attribute) -> NDArray[np.int64] | None
 
 
 def _encode_moments(values: NDArray[Any], attribute: Attribute) -> NDArray[np.int64]:
-    return period_codes(values.astype("M8[us]").astype(np.int64), attribute)
+    return period_codes(moments_of(values), attribute)
 
 
 def _encode_array(values: Any, attribute: Attribute) -> NDArray[np.int64]:

@@ -10,15 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
+from typing import Any
 
 
 @contextmanager
 def one_thread(user: str = "scipy.linalg") -> Iterator[None]:
     """Inside, libraries of linear algebra have one thread; afterwards as many as before. ``user`` brings those along
     that will be used: they must be there to be told."""
-    import_module(user)
-    from threadpoolctl import threadpool_limits  # only who computes needs it
-
-    with threadpool_limits(1, user_api="blas"):
+    with _libraries(user).limit(limits=1, user_api="blas"):
         yield
+
+
+@cache
+def _libraries(user: str) -> Any:
+    """Those that are loaded, looked for once: the look costs as much as a small fit."""
+    import_module(user)
+    from threadpoolctl import ThreadpoolController  # only who computes needs it
+
+    return ThreadpoolController()

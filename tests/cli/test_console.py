@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import sys
@@ -68,6 +69,29 @@ def test_long_work_without_a_terminal_says_now_and_then_what_it_is_at(monkeypatc
     before = stream.getvalue()
     said.clear()
     assert not said.wait(0.1) and stream.getvalue() == before
+
+
+def test_who_listens_to_what_work_says_does_not_hear_of_its_time(monkeypatch):
+    """An audit compares all that runs say: how long they take must not be among it."""
+    said = threading.Event()
+
+    class Log(io.StringIO):
+        def write(self, text):
+            said.set()
+            return super().write(text)
+
+    log, heard = Log(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", log)
+    monkeypatch.setattr(console, "_SILENT_SECONDS", 0.01)
+    with console.progress(), contextlib.redirect_stderr(heard):
+        assert said.wait(60)
+    assert "so far" in log.getvalue() and not heard.getvalue()
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(console, "_PATIENCE_SECONDS", 0.0)
+    with console.progress(), contextlib.redirect_stderr(heard):
+        work(5)
+    assert "drawing noise" in terminal.getvalue() and not heard.getvalue()
 
 
 def spend_it(budget):

@@ -95,6 +95,24 @@ def test_the_command(made, tmp_path, monkeypatch, capsys):
         assert words in capsys.readouterr().err
 
 
+@pytest.mark.chance
+def test_a_certificate_without_a_verdict_is_said_to_measure_something_else(tmp_path, monkeypatch, capsys):
+    from discreet.cli import run
+
+    monkeypatch.chdir(tmp_path)
+    truth = networks.load("asia")
+    records = truth.sample(200, random_state=1)
+    records.to_csv("rows.csv")
+    with Curator(encode(records.to_frame(), truth.domain), PrivacyUnit(), PureDP("0.05")) as curator:
+        release = Release.of(resolve(truth.domain, workload="smoke,lung").learn(curator))
+    assert release.certificate.verdict == "unclear" and release.certificate.workload
+    release.save("model.zip")
+    assert run(["evaluate", "model.zip", "rows.csv", "--no-classifiers", "--force"]) == 0
+    said = capsys.readouterr().out
+    assert "here and has no verdict by its certificate: they measure different things" in said
+    assert "the tables that were asked for; here all pairs are" in said
+
+
 def test_names_are_escaped(tmp_path):
     from discreet import Domain
 

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from mutations import ACCIDENTS, MALICE, header_with, rezipped, sealed
 
+from discreet import Ledger, PureDP, networks
 from discreet.errors import FileFormatError, InputError
 from discreet.io.archive import archive_bytes, read_archive, write_archive
 from discreet.io.atomic import write_atomically
@@ -176,6 +177,27 @@ def test_data_reach_the_disk_before_the_rename(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", lambda a, b: (events.append("replace"), replace(a, b)))
     write_archive(tmp_path / "a.zip", HEADER, ARRAYS)
     assert events == ["fsync", "replace", "fsync"]
+
+
+def test_a_ledger_and_a_key_are_not_replaced_by_anything_that_saves(tmp_path):
+    model = networks.load("asia")
+    with Ledger.create(tmp_path / "ledger.zip", PureDP(1)) as ledger:
+        ledger.make_key()
+    key = tmp_path / "ledger.zip.key"
+    csv, bif = tmp_path / "ledger.csv", tmp_path / "key.bif"
+    csv.symlink_to(tmp_path / "ledger.zip")
+    bif.symlink_to(key)
+    before = [path.read_bytes() for path in (csv, key)]
+    for save in (
+        lambda: model.save(tmp_path / "ledger.zip"),
+        lambda: model.save(bif),
+        lambda: model.sample(3).to_csv(csv),
+        lambda: model.sample(3).to_parquet(csv),
+        lambda: write_archive(csv, {}, {}),
+    ):
+        with pytest.raises(FileFormatError, match=r"is a (ledger|private key).*, which is not overwritten"):
+            save()
+    assert [path.read_bytes() for path in (csv, key)] == before
 
 
 def test_permissions_and_links_are_kept(tmp_path):

@@ -16,6 +16,7 @@ from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.rounds import candidate_pairs
 from discreet.learn.procedure import Whole
 from discreet.privacy.claims import contradictions
+from discreet.release.agreement import disagreements
 from discreet.spec import resolve
 from discreet.tables.memory import MemoryTable
 
@@ -94,6 +95,17 @@ def test_candidates_are_the_largest_that_were_released(monkeypatch):
     kept = {tuple(c) for c in released.found["narrowed"]}
     assert len(kept) == 60
     assert edges <= kept
+    # and `verify` holds them against the step that has paid for them
+    true = dict(released.found)
+    assert disagreements(released.release, None, true) == []
+    for wrong in (
+        {"narrowed_deviation": true["narrowed_deviation"] / 2},
+        {"narrowed": [*true["narrowed"]] * 4},
+        {"more": true["narrowed"], "more_deviation": true["narrowed_deviation"]},
+        {"narrowed": true["narrowed"][1:], "pairs": [[true["narrowed"][0], 5]]},
+    ):
+        (said,) = disagreements(released.release, None, true | wrong)
+        assert "no step has paid" in said or "not among the largest" in said
 
 
 def test_candidates_of_ten_thousand_columns_are_bounded():

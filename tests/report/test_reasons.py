@@ -80,6 +80,12 @@ def test_hundreds_of_tables_are_few_lines(release):
     assert [r.distance for r in few] == list(range(499, 487, -1)) and rest == "Besides: 488 more tables."
 
 
+def test_odd_words_among_the_names_are_explained():
+    for table, words in (("a × b together", ["“together”:"]), ("a in groups × b", ["“in groups”:"]), ("a × b", [])):
+        _, rest = shown([Reason("tables", table, 3, 1.0, 0.1, 1.0)], 12)
+        assert [word for word in ("“together”:", "“in groups”:") if word in rest] == words, rest
+
+
 def test_files_that_hold_anything(release):
     for wrong in (5, "x", [[5, 5]], [["asia"]], [[["asia"], "many"]]):
         found = {**release.measurements.release, "found": {"chosen_by": wrong}}

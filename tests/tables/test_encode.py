@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Attribute, Domain
-from discreet.encoding import Hashed, encode_column
+from discreet.encoding import Hashed, as_list, code_of, encode_column
 from discreet.errors import InputError, SchemaError
 from discreet.schema import parse_schema
 from discreet.tables.encode import _codes as tables_codes
@@ -409,6 +409,33 @@ def test_times_beyond_the_calendar_neither_fail_nor_change_how_others_are_read(f
         assert codes([seconds[i], seconds[j]]) == [alone[i], alone[j]]
 
 
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "s", "ms"])
+def test_times_beyond_64_bits_of_microseconds_are_after_or_before_all_others(unit):
+    """NumPy wraps them around: they would count as some hour of some day."""
+    domain = parse_schema(
+        """
+        [columns.hour]
+        dates = {by = "hour of day"}
+        other = "other"
+        [columns.weekday]
+        dates = {by = "weekday"}
+        missing = "none"
+        [columns.year]
+        dates = {from = 1999-01-01, to = 2020-12-31, by = "year"}
+        """
+    )
+    far = np.array([2**62, -(2**62)]).astype(f"M8[{unit}]")
+    times = np.array([far[0], far[1], "2020-01-01", "NaT"], dtype=far.dtype)
+    expected = {"hour": ["other", "other", "0", "other"], "weekday": ["none", "none", "Wednesday", "none"],
+                "year": ["2020", "1999", "2020", "1999"]}  # fmt: skip
+    if unit == "W":  # weeks of NumPy begin on Thursdays
+        expected["weekday"][2], expected["year"][2] = "Thursday", "2019"
+    for name, labels in expected.items():
+        attribute = domain[name]
+        assert [attribute.labels[c] for c in encode_column(times, attribute)] == labels
+        assert [attribute.labels[code_of(t, attribute)] for t in times] == labels
+
+
 AWKWARD = ["red", "grün", "gru\u0308n", " red", "Red", "7", "7.0", "07", "", " ", "NA", "else", "nan", "None", "true",
            "1", "2.5", "1e0", "red\0", "re\0d", "😀", "x" * 5000, "2020-01-31", "\u2028", "ﬁ",
            "True", "TRUE", "False", "FALSE", "tRUE"]  # fmt: skip
@@ -429,7 +456,7 @@ def declared_as_texts(values):
     return {
         "arrow": pa.chunked_array([arrow[:3], arrow[3:3], arrow[3:]]),
         "large": arrow.cast(pa.large_string()),
-        "view": arrow.cast(pa.string_view()),
+        "view": pa.array(values, pa.string_view()),
         "dictionary": arrow.dictionary_encode(),
         "polars": pl.Series(values, dtype=pl.String),
         "polars categories": pl.Series(values, dtype=pl.Categorical),
@@ -446,6 +473,9 @@ def test_columns_of_texts_are_read_as_each_text_by_itself(attribute):
         if isinstance(column, pa.ChunkedArray | pa.Array):
             column = pa.table({attribute.name: column})[attribute.name]
         series = nw.from_native(column, series_only=True)
+        if as_list(series) != values:
+            assert kind == "category" and pd.__version__ < "2.3"  # which takes "red\0" for "red"
+            continue
         assert tables_codes(series, attribute).tolist() == alone, kind
         if domain is not None:
             table = encode({attribute.name: series}, domain)

@@ -92,7 +92,11 @@ def test_an_odd_time_of_one_person_moves_nobody_elses_windows(odd: Any, how: dic
     rows = {"person": people * 2, "time": [9] * 20 + [10] * 20, "state": ["x"] * 20 + ["y"] * 20}
     more = {key: [*values, extra] for (key, values), extra in zip(rows.items(), ["new", odd, "x"], strict=True)}
     for make in (dict, pd.DataFrame):
-        tables = [windows(make(r), states, person="person", time="time", length=2, **how) for r in (rows, more)]
+        try:
+            held = [make(r) for r in (rows, more)]
+        except OverflowError:  # old pandas has no room for such a number
+            continue
+        tables = [windows(r, states, person="person", time="time", length=2, **how) for r in held]
         counts = [t.count([("t1", "t2")])[0] for t in tables]
         assert np.abs(counts[1] - counts[0]).sum() <= 1
 
@@ -115,6 +119,7 @@ def test_a_missing_time_does_not_blur_everybody_elses() -> None:
         [date(2500, 1, 1), date(3000, 1, 1)],
         [timedelta(hours=9), timedelta(hours=10)],
         [np.datetime64("2019-12-31"), np.datetime64("2020-01-01T00:00:00.000000001")],
+        [np.datetime64("2019-12-31"), np.datetime64(2**62, "s")],
     ],
     ids=str,
 )

@@ -22,6 +22,7 @@ from ..privacy.gaussian import delta_of
 from ..privacy.ledger import Ledger
 from ..privacy.mechanisms import Gateway, NoiseCall, SecureGateway
 from ..privacy.unit import PrivacyUnit
+from ..progress import track
 from .exact import Distribution, check_pair, noise_law, selection_law
 from .findings import Finding
 from .neighbours import Pair, Rows
@@ -140,7 +141,7 @@ def audit_draws_by_statistics(draws: list[Draw], runs: int, gateway: Gateway | N
     """Of the draws that cost most, many real ones for either input."""
     name = f"statistics of the draws, {runs:,} for either neighbour"
     real = gateway or SecureGateway()
-    for draw in draws[:4]:
+    for draw in track(draws[:4], min(len(draws), 4), "draws, again and again"):
         claim = _claim(draw.share)
         if isinstance(claim, ZCDP):
             claim = claim.to_approx(LOOSE)

@@ -25,7 +25,7 @@ from ..privacy.curator import Curator
 from ..privacy.ledger import Ledger
 from ..privacy.mechanisms import Gateway
 from ..privacy.unit import PrivacyUnit
-from ..progress import listening
+from ..progress import listening, track
 from ..tables.base import Table
 from .findings import Finding, canonical
 from .neighbours import Pair, large_pairs, large_tables, pairs
@@ -149,7 +149,8 @@ def audit_replay(
     returned = False
     left = MORE
     every = chain(pairs(domain, unit, count, seed, largest), large_pairs(domain, unit, sizes, seed))
-    for number, pair in enumerate(every):
+    tried = count + len(sizes)
+    for number, pair in enumerate(track(every, tried, f"replay on neighbours, {unit.relation}")):
         outcome = _replayed(pair, algorithm, domain, unit, budget, make_curator, gateway, options)
         returned = returned or outcome.returned
         for finding in outcome.problems:
@@ -161,7 +162,6 @@ def audit_replay(
     else:
         if not returned:  # an audit of an algorithm that always fails would show nothing
             first["the algorithm returns"] = Finding("the algorithm returns", False, f"it raised on all {count} tables")
-    tried = count + len(sizes)
     return list(first.values()) or [Finding(f"record and replay on {tried} neighbours, {unit.relation}", True)]
 
 
@@ -186,7 +186,7 @@ def audit_sizes(
     """
     tables = list(large_tables(domain, unit, sizes, seed))
     problems: dict[str, Finding] = {}
-    for rows in tables[1:]:
+    for rows in track(tables[1:], len(tables) - 1, "replay on tables of other sizes"):
         pair = Pair(tables[0], rows, "other rows")
         outcome = _replayed(pair, algorithm, domain, unit, budget, make_curator, gateway, options)
         for finding in outcome.problems:

@@ -7,6 +7,7 @@ import gc
 import signal
 import sys
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -108,16 +109,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+@cache
+def _command(name: str | None) -> Any:
+    """This command, or all of them, with their options: putting all together takes longer than many a command."""
+    return typer.main.get_command(commands(COMMANDS if name is None else (name,)))
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command in this process. Every error becomes a message on stderr and an exit code.
 
     Commands find this function in their context: the demonstration plays whole command lines.
     """
-    wanted = arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS
-    command: Any = typer.main.get_command(commands(wanted))
+    name = arguments[0] if arguments and arguments[0] in COMMANDS else None
     try:
         with remarking(note):
-            result = command(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
+            result = _command(name)(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
     except (SystemExit, BrokenPipeError):  # how rich and typer end when nobody reads the output any more
         return int(Exit.OK)
     except (Exception, KeyboardInterrupt) as error:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TextIO
 
 from ..progress import listening, with_budget
 
@@ -28,10 +28,10 @@ def say(text: str = "") -> None:
     print(clean(text))
 
 
-def note(text: str, before: str = "") -> None:
+def note(text: str, before: str = "", to: TextIO | None = None) -> None:
     """A remark that is no part of the result. That nobody can hear it is no reason to fail."""
     with suppress(OSError, ValueError):
-        print(f"{before}{clean(text)}", file=sys.stderr)
+        print(f"{before}{clean(text)}", file=to or sys.stderr)
 
 
 def say_json(value: Any) -> None:
@@ -130,7 +130,7 @@ def waiting(text: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    status = Console(stderr=True).status(text)
+    status = Console(file=sys.stderr).status(text)
     timer = threading.Timer(_PATIENCE_SECONDS, status.start)
     timer.start()
     try:
@@ -142,12 +142,13 @@ def waiting(text: str) -> Iterator[None]:
 
 @contextmanager
 def _now_and_then(words: Callable[[], str]) -> Iterator[None]:
-    """A line about long work, for logs: what it is at, and for how long it has been at work."""
-    begun, done = time.monotonic(), threading.Event()
+    """A line about long work, for logs: what it is at, and for how long it has been at work. It goes where errors went
+    at the beginning: an audit looks for a while at all that is said there, and must not hear of its own time."""
+    begun, done, out = time.monotonic(), threading.Event(), sys.stderr
 
     def tell() -> None:
         while not done.wait(_SILENT_SECONDS):
-            note(f"{words()} ({time.monotonic() - begun:.0f} s so far)")
+            note(f"{words()} ({time.monotonic() - begun:.0f} s so far)", to=out)
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()
@@ -195,7 +196,7 @@ def progress() -> Iterator[None]:
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=Console(file=sys.stderr),
         transient=True,
     )
 

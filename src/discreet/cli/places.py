@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import FileFormatError
+from ..io.atomic import refuse_to_lose
 
 
 def writable(path: Path, *, force: bool) -> Path:
@@ -17,22 +18,12 @@ def writable(path: Path, *, force: bool) -> Path:
         raise FileFormatError(f"{path} exists already; choose another name, or --force to overwrite it")
     if path.is_file() and not os.access(path, os.W_OK):
         raise FileFormatError(f"{path} is protected from writing; choose another name")
-    if path.is_file() and (kept := _kept(path)):
-        raise FileFormatError(f"{path} is {kept}, which is not overwritten, not even by force; choose another name")
+    refuse_to_lose(path)
     if not path.parent.is_dir():
         raise FileFormatError(f"the folder {path.parent} does not exist; make it first")
     if not os.access(path.parent, os.W_OK):
         raise FileFormatError(f"the folder {path.parent} cannot be written to; choose another place")
     return path
-
-
-def _kept(path: Path) -> str:
-    """What a file is that nobody means to lose: a ledger or a private key; "" for all others."""
-    with path.open("rb") as file:
-        begins = file.read(40)
-    if begins.startswith(b"SQLite format 3\0"):
-        return "a ledger (a database)"
-    return "a private key" if b"PRIVATE KEY" in begins else ""
 
 
 def ledger_files(ledger: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import CostError, InputError
+from ..progress import track
 from . import kept, options
 from .console import note, progress, say, say_json, say_table
 from .failures import WrongUse
@@ -16,8 +17,10 @@ from .failures import WrongUse
 if TYPE_CHECKING:
     from ..io.limits import Limits
     from ..models.answer import Answer, Assignment
+    from ..models.base import Model
     from ..release import Release
-    from ..release.uncertainty import Interval, NoiseIntervals, Survival
+    from ..release.interval import Interval, Survival
+    from ..release.uncertainty import NoiseIntervals
 
     Asked = Answer | Assignment | Interval | Survival
 
@@ -72,10 +75,12 @@ def query(
     """
     options.check_level(level)
     release = open_release(model, options.limits_from(most_seconds))
-    answers: Sequence[Asked] = [release.model.ask(question) for question in questions]  # wrong ones fail before refits
+    with progress():
+        answers = _answers(release.model, questions)  # wrong ones fail before refits
     intervals = None if no_intervals else affordable_intervals(release, level, draws, seed)
     if intervals is not None:
-        answers = [intervals.ask(question) for question in questions]
+        with progress():
+            answers = _answers(intervals, questions)
     if as_json:
         say_json([_answer_json(answer) for answer in answers])
         return
@@ -204,11 +209,15 @@ def affordable_draws(release: Release) -> int | None:
     return None
 
 
+def _answers(who: Model | NoiseIntervals, questions: Sequence[str]) -> Sequence[Asked]:
+    return [who.ask(question) for question in track(questions, len(questions), "questions")]
+
+
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
 def _say_answer(found: Asked) -> None:
-    from ..release.uncertainty import Interval, Survival
+    from ..release.interval import Interval, Survival
 
     if isinstance(found, Survival):
         say(str(found.assignment))
@@ -232,7 +241,7 @@ def _say_answer(found: Asked) -> None:
 
 
 def _answer_json(found: Asked) -> dict[str, Any]:
-    from ..release.uncertainty import Interval, Survival
+    from ..release.interval import Interval, Survival
 
     if isinstance(found, Survival):
         return {**found.assignment.to_dict(), "survival": found.survival, "note": found.note}

@@ -9,6 +9,7 @@ from html import escape
 import numpy as np
 
 from ..domain import Clique
+from ..report.drawing import short
 from .scores import QUANTILES, Numbers
 
 LABELLED = 32  # columns up to which a heat map names them
@@ -49,7 +50,7 @@ def heat_map(names: Sequence[str], lower: Mapping[Clique, float], upper: Mapping
     ]
     if labelled:
         for i, name in enumerate(names):
-            text, at = escape(_short(name)), margin + (i + 0.5) * side
+            text, at = escape(short(name, _LONGEST)), margin + (i + 0.5) * side
             drawn.append(f'<text x="{margin - 4:g}" y="{at:g}" class="left">{text}</text>')
             drawn.append(
                 f'<text x="{at:g}" y="{margin - 4:g}" transform="rotate(-90 {at:g} {margin - 4:g})">{text}</text>'
@@ -75,10 +76,8 @@ def quantiles(sides: Sequence[tuple[str, Numbers | None]], low: float, high: flo
         if numbers is None:
             continue
         q = dict(zip(QUANTILES, map(at, numbers.quantiles), strict=True))
-        words = (
-            f"{name}: mean {numbers.mean:.4g}, deviation {numbers.deviation:.4g}, median {numbers.median:.4g}, "
-            f"5 to 95 % from {numbers.quantiles[0]:.4g} to {numbers.quantiles[-1]:.4g}"
-        )
+        some = (numbers.mean, numbers.deviation, numbers.median, numbers.quantiles[0], numbers.quantiles[-1])
+        words = "{}: mean {}, deviation {}, median {}, 5 to 95 % from {} to {}".format(name, *map(figure, some))
         out.append(
             f'<g style="stroke:{colour};fill:{colour}"><title>{escape(words)}</title>'
             f'<line x1="{q[0.05]:.1f}" x2="{max(q[0.95], q[0.05] + 1):.1f}" y1="{y}" y2="{y}" stroke-width="2"/>'
@@ -89,5 +88,6 @@ def quantiles(sides: Sequence[tuple[str, Numbers | None]], low: float, high: flo
     return f'<svg class="ranges" viewBox="0 0 {_WIDE:g} {_ROW * len(sides):g}" role="img">{"".join(out)}</svg>'
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+def figure(x: float) -> str:
+    """A mean or a quantile, to four digits or whole."""
+    return f"{x:,.0f}" if 1000 <= abs(x) < 1e12 else f"{x:.4g}"

@@ -23,6 +23,7 @@ from ..errors import InputError, counted
 from ..io.strictjson import PRIVATE_MARK
 from ..models.base import Model
 from ..models.marginals import from_sampling
+from ..progress import track
 from ..tables.base import Table
 from . import scores
 from .classifiers import FEWEST, Trained, accuracy_of, propensity, trained
@@ -348,9 +349,9 @@ def _classified(
 ) -> tuple[list[tuple[tuple[Trained, ...], float | None]], float]:
     half = len(real.codes) // 2
     train, test = real.codes[:half], real.codes[half:]
-    on_real = {target: accuracy_of(domain, target, train, test) for target in targets}
     out: list[tuple[tuple[Trained, ...], float | None]] = []
-    for one in sides:
+    on_real = {t: accuracy_of(domain, t, train, test) for t in track(targets, len(targets), "classifiers of the rows")}
+    for one in track(sides, len(sides), "classifiers of releases"):
         learned = tuple(trained(domain, target, real.codes, one.codes, on_real[target]) for target in targets)
         out.append((learned, propensity(train, one.codes[:half])))
     return out, propensity(train, test)

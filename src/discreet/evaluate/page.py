@@ -10,7 +10,7 @@ import numpy as np
 from .._version import __version__
 from ..domain import Clique
 from ..errors import counted
-from ..report.levels import Group, grouped, percent
+from ..report.levels import Group, grouped, heading, percent
 from ..report.pages import resource, template
 from . import drawing
 from .evaluation import WARNING, Array, Compared, Evaluation
@@ -158,7 +158,7 @@ def _pair(evaluation: Evaluation, release: Compared, pair: Clique, distance: flo
         "columns_name": pair[1],
         "distance": f"{distance:.3g}",
         "alone": f"{alone:.3g}",
-        "columns": [group.label for group in across],
+        "columns": [heading(group.label) for group in across],
         "tables": [
             {
                 "whose": whose,
@@ -216,7 +216,7 @@ def _numbers(evaluation: Evaluation, colours: dict[str, str]) -> list[dict[str, 
                 "name": column,
                 "drawing": drawing.quantiles(numbers, float(known.min()), float(known.max()), [c for _, _, c in sides]),
                 "means": [
-                    {"name": name, "mean": "–" if n is None else f"{n.mean:.4g}", "colour": colour}
+                    {"name": name, "mean": "–" if n is None else drawing.figure(n.mean), "colour": colour}
                     for (name, n), (_, _, colour) in zip(numbers, sides, strict=True)
                 ],
             }
@@ -231,7 +231,7 @@ def _classifiers(evaluation: Evaluation, colours: dict[str, str]) -> list[dict[s
         for release in evaluation.releases:
             own = next(c for c in release.classifiers if c.target == found.target)
             bars.append((f"trained on {release.name}", own.synthetic, colours[release.name]))
-        bars.append(("always the most frequent level", found.most_frequent, "var(--line)"))
+        bars.append(("most frequent level", found.most_frequent, "var(--line)"))
         out.append(
             {
                 "target": found.target,

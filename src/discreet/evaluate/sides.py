@@ -120,8 +120,10 @@ def require_comparable(name: str, what: Model | Table, domain: Domain) -> None:
     if what.domain.fingerprint != domain.fingerprint:
         if what.domain.found or domain.found:
             raise InputError(
-                f"{name} has other bins or levels than the rows are counted by; a release that has found its own is "
-                "evaluated by itself, one at a time, with the schema that left them open, or with none"
+                f"{name} has other bins or levels than the rows are counted by, and distances over other bins do not "
+                "compare. Evaluate a release that has found its own by itself, with the schema that left them open, or "
+                "with none; or compare records of several under one schema that lists bins and levels: `discreet "
+                "sample` draws them, and `discreet evaluate one.csv other.csv rows.csv --schema listed.toml`"
             )
         raise InputError(
             f"{name} has other columns or levels than the schema of the rows, so that they cannot be compared; give "

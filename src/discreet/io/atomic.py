@@ -7,6 +7,8 @@ import os
 import secrets
 from collections.abc import Iterable
 
+from ..errors import FileFormatError
+
 Chunk = bytes | memoryview
 PathLike = str | os.PathLike[str]
 
@@ -16,9 +18,11 @@ def write_atomically(path: PathLike, chunks: Iterable[Chunk]) -> None:
 
     Whatever goes wrong on the way (disk full, an exception while making the chunks, a kill), the old file is intact
     and the new one is not half there. A symbolic link stays a link: the file it points to is replaced. What is not a
-    regular file (``/dev/stdout``, a pipe) is written to directly.
+    regular file (``/dev/stdout``, a pipe) is written to directly. A file of that name is replaced, unless it is one
+    that nobody means to lose (:func:`refuse_to_lose`); whether others may be, the command line asks before any work.
     """
     target = os.path.realpath(path)
+    refuse_to_lose(target)
     if os.path.exists(target) and not os.path.isfile(target):
         with open(target, "wb") as stream:
             for chunk in chunks:
@@ -42,6 +46,20 @@ def write_atomically(path: PathLike, chunks: Iterable[Chunk]) -> None:
             os.unlink(temporary)
         raise
     _flush_directory(directory)
+
+
+def refuse_to_lose(path: PathLike) -> None:
+    """An error where a file of that name is a ledger or a private key."""
+    begins = b""
+    if os.path.isfile(path):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            begins = file.read(40)
+    kept = "a ledger (a database)" if begins.startswith(b"SQLite format 3\0") else ""
+    kept = "a private key" if b"PRIVATE KEY" in begins else kept
+    if kept:
+        raise FileFormatError(
+            f"{os.fspath(path)} is {kept}, which is not overwritten, not even by force; choose another name"
+        )
 
 
 def _flush_directory(directory: str) -> None:

@@ -18,6 +18,7 @@ from ..encoding import Codes
 from ..errors import InputError, counted
 from ..extras import needed
 from ..frames import csv_text, inert, library
+from ..io.atomic import refuse_to_lose
 from .density import Density
 from .encoding import check_codes, code_type
 from .values import has_numbers, may_be_missing, number_column, number_kind, number_texts, time_of_day, value_table
@@ -214,6 +215,7 @@ class Records:
 
         ``safe``: texts that a spreadsheet would take for a formula begin with an apostrophe.
         """
+        refuse_to_lose(path)
         with Path(path).open("w", encoding="utf-8", newline="") as file:
             file.write(",".join(csv_text(inert(name) if safe else name) for name in self.names) + "\n")
             for start in range(0, len(self), CSV_BLOCK):
@@ -224,6 +226,7 @@ class Records:
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file; needs pyarrow."""
         pq = needed("pyarrow.parquet", "writing Parquet (CSV needs nothing)", "discreet[files]")
+        refuse_to_lose(path)
         pq.write_table(self.to_arrow(), os.fspath(path))
 
     def _csv_fields(self, attribute: Attribute, rows: slice, safe: bool) -> list[str]:

@@ -14,13 +14,13 @@ from typing import Any
 from ..errors import DiscreetError
 from ..learn import discovery
 from ..learn.certifying import FOUND
+from ..learn.fields.distance_rounds import DEVIATION, NARROWED
 from ..noise import Noise
 from ..privacy.budget import ApproxDP, Budget, exact, part_of
 from ..spec import Spec
 from ..spelling import written
 
 _CRUMBS = Fraction(1, 10**6)
-_DEVIATION = "_deviation"
 
 
 def disagreements(card: Mapping[str, Any], spec: Spec | None, found: Any) -> list[str]:
@@ -64,11 +64,16 @@ def _part(step: Mapping[str, Any], steps: list[Mapping[str, Any]], budget: Budge
 
 
 def _of_distances(card: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """Noisy distances are no tables; but each list of them has the noise of a step, and not more of them than that."""
+    """Noisy distances are no tables; but each list of them has the noise of a step, and not more of them than that. Of
+    the first ones, where there are many columns, only the names of the largest are told, which are asked for again."""
     paid = [draw for step in card.get("steps") or () if step.get("query") == "Distances" for draw in step["draws"]]
     out = []
-    for name in sorted(key.removesuffix(_DEVIATION) for key in found if key.endswith(_DEVIATION)):
-        many, deviation = len(found[name]), found[name + _DEVIATION]
+    if NARROWED in found:
+        names = {tuple(pair) for pair in found[NARROWED]}
+        if any(tuple(pair) not in names for pair, _ in found.get("pairs", ())):
+            out.append("it tells noisy distances of pairs that are not among the largest, which alone were asked for")
+    for name in sorted(key.removesuffix(DEVIATION) for key in found if key.endswith(DEVIATION)):
+        many, deviation = len(found[name]), found[name + DEVIATION]
         for at, draw in enumerate(paid):
             noise = Noise("gaussian" if draw["kind"] == "gaussian" else "laplace", draw["scale"])
             same = math.isclose(math.sqrt(noise.variance), deviation, rel_tol=1e-9)

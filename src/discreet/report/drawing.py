@@ -28,7 +28,7 @@ def graph_svg(model: Model, strength: Mapping[Edge, float], faded: Collection[Ed
     """
     drawn = drawn_edges(model, strength, faded)
     place, routes = layout(model, edges=drawn)
-    widths = {name: _LETTER * max(3, len(_short(name))) + 16 for name in place}
+    widths = {name: _LETTER * max(3, len(short(name))) + 16 for name in place}
     at = {name: _on_screen(point) for name, point in place.items()}
     if not model.directed:
         at = _without_overlaps(at, widths)
@@ -91,8 +91,10 @@ def _on_screen(point: Point) -> Point:
     return point[0] * _BESIDE, -point[1] * _BELOW
 
 
-def _short(name: str, most: int = 18) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
+def short(name: str, most: int = 18) -> str:
+    """A name as long as there is room for. Both ends are kept: many names of a file begin alike."""
+    kept = most - 1
+    return name if len(name) <= most else f"{name[: kept - kept // 3]}…{name[-(kept // 3) :]}"
 
 
 def _node(name: str, at: Point, width: float) -> str:
@@ -100,7 +102,7 @@ def _node(name: str, at: Point, width: float) -> str:
     return (
         f'<g class="node" data-column="{escape(name, quote=True)}"><title>{escape(name)}</title>'
         f'<rect x="{x - width / 2:.1f}" y="{y - _HIGH / 2:.1f}" width="{width:.1f}" height="{_HIGH:.0f}" rx="7"/>'
-        f'<text x="{x:.1f}" y="{y:.1f}">{escape(_short(name))}</text></g>'
+        f'<text x="{x:.1f}" y="{y:.1f}">{escape(short(name))}</text></g>'
     )
 
 

@@ -14,7 +14,10 @@ const element = (tag, name, text) => {
 for (const column of columns) {
   const panel = element("section", "panel levels");
   panel.id = `panel-${panels.size}`;
-  panel.append(element("h3", "", column.name));
+  const why = element("details", "why"), said = element("p");
+  why.append(element("summary", "", "beware"), said);
+  why.hidden = true;
+  panel.append(element("h3", "", column.name), why);
   const rows = column.labels.map((label, code) => {
     const row = element("div", "level"), track = element("span", "track");
     const name = element("span", "", label), fill = element("span", "fill"), mark = element("span", "before");
@@ -36,7 +39,7 @@ for (const column of columns) {
     panel.append(row);
     return { row, fill, mark, whisker, number };
   });
-  panels.set(column.name, { panel, rows, labels: column.labels });
+  panels.set(column.name, { panel, rows, labels: column.labels, why, said });
   document.getElementById("columns").append(panel);
 }
 for (const node of document.querySelectorAll(".node")) {
@@ -68,8 +71,9 @@ async function refresh() {
   if (mine !== turn) return; // a later click has been answered, or will be
   problem("");
   before ??= found.marginals;
-  for (const [name, { panel, rows, labels }] of panels) {
+  for (const [name, { panel, rows, labels, why }] of panels) {
     const fixed = given.get(name);
+    why.hidden = true; // it goes with the noise
     panel.classList.toggle("given", fixed !== undefined);
     rows.forEach(({ row, fill, mark, whisker, number }, code) => {
       const p = fixed === undefined ? found.marginals[name][code] : Number(labels[code] === fixed);
@@ -105,7 +109,9 @@ async function showNoise(mine) {
     return;
   }
   if (mine !== turn) return;
-  for (const [name, { texts, lower, upper }] of Object.entries(found)) {
+  for (const [name, { texts, lower, upper, why }] of Object.entries(found)) {
+    panels.get(name).why.hidden = why === "";
+    panels.get(name).said.textContent = why;
     panels.get(name).rows.forEach(({ whisker, number }, code) => {
       number.textContent = texts[code];
       whisker.style.left = `${100 * lower[code]}%`;

@@ -68,7 +68,7 @@ class Explorer(LocalPage):
                 graph=graph_svg(self.model, strength),
                 columns=[{"name": a.name, "labels": list(a.labels)} for a in self.model.domain.attributes],
                 example=example_question(self.model),
-                level="" if self.intervals is None else f"{100 * self.intervals.level:g} %",
+                level="" if self.intervals is None else f"{100 * self.intervals.level:g}\N{NO-BREAK SPACE}%",
                 drawn=len(drawn_edges(self.model, strength)),
                 edges=len(self.model.edges),
             )
@@ -105,7 +105,8 @@ class Explorer(LocalPage):
                     found = self.intervals.marginal(name, given)
             except EvidenceError:  # under some noise what is given cannot be
                 return {}
-            out[name] = {"texts": percents(found), "lower": found.lower.tolist(), "upper": found.upper.tolist()}
+            numbers = {"lower": found.lower.tolist(), "upper": found.upper.tolist()}
+            out[name] = {"texts": percents(found), **numbers, "why": found.note}
         return {"noise": out}
 
     def most_probable(self, request: Mapping[str, Any]) -> dict[str, Any]:

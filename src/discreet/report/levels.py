@@ -14,7 +14,8 @@ from ..attribute import Attribute
 from ..errors import counted
 from ..learn.zeros import impossible_cells
 from ..models.base import Model
-from ..release.uncertainty import ANYTHING, Interval, NoiseIntervals, digits
+from ..release.interval import ANYTHING, Interval, digits
+from ..release.uncertainty import NoiseIntervals
 
 Array = NDArray[np.float64]
 MOST_LEVELS, MOST_BINS = 12, 24
@@ -121,6 +122,11 @@ def percent(p: float, half: float | None = None) -> str:
         return "0 %" if p <= 0 else percent(p)
     places = digits(100 * half, fewest=1)
     return f"{100 * p:.{places}f} % ± {100 * half:.{places}f}"
+
+
+def heading(label: str, most: int = 12) -> str:
+    """A label above a column of a table: a short one is not broken into lines."""
+    return label.replace(" ", "\N{NO-BREAK SPACE}") if len(label) <= most else label
 
 
 def percents(found: Interval) -> list[str]:

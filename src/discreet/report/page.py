@@ -25,7 +25,7 @@ from ..sweeps import sweep
 from . import words
 from .card import card_yaml
 from .drawing import drawn_edges, graph_svg
-from .levels import bars, shown
+from .levels import bars, heading, shown
 from .pages import resource, template, write_report
 from .reasons import in_columns, reasons
 from .reasons import shown as shown_reasons
@@ -40,7 +40,7 @@ NAMES = {
     "grouped": "A Markov random field",
 }
 MOST_PAIRS, MOST_LISTED = 6, 1000
-_COLOURS = ("#5a8fc8", "#d0713f", "#6da67f", "#b88ad0", "#c9a545", "#5fb3b3", "#c46a86", "#8894a8")
+_COLOURS = ("#5a8fc8", "#d0713f", "#6da67f", "#b88ad0", "#c9a545", "#5fb3b3", "#c46a86", "#8894a8", "#7d6b57")
 MOST_REASONS = 40
 _FACTORS = (0.2, 0.5, 1, 2, 5)
 CITATION = "discreet, discrete graphical models from sensitive records under differential privacy, version {version}."
@@ -101,7 +101,7 @@ def report_html(
         edges=len(model.edges),
         drawn=len(drawn),
         edge_list=_edge_list(model, strength, faded) if len(drawn) < len(model.edges) else [],
-        level="" if intervals is None else f"{100 * intervals.level:g} %",
+        level="" if intervals is None else f"{100 * intervals.level:g}\N{NO-BREAK SPACE}%",
         how_good=words.how_good(card),
         beware=bool(card.get("caution")),
         reasons=_reasons(card, measurements),
@@ -215,11 +215,11 @@ def _pair(model: Model, pair: Sequence[str], intervals: NoiseIntervals | None) -
     rows = [
         {
             "label": group.label,
-            "cells": [{"text": table.text(i, j), "shade": shades[i, j]} for j in range(len(across))],
+            "cells": [{"text": table.text(i, j).replace(" %", ""), "shade": shades[i, j]} for j in range(len(across))],
         }
         for i, group in enumerate(down)
     ]
-    return {"rows_name": a, "columns_name": b, "columns": [group.label for group in across], "rows": rows}
+    return {"rows_name": a, "columns_name": b, "columns": [heading(group.label) for group in across], "rows": rows}
 
 
 def _edge_list(

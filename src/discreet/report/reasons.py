@@ -11,6 +11,11 @@ from ..learn.error_curve import mean_absolute
 from ..measurement import Measurements
 from .spending import paid_tables
 
+_WORDS = {
+    "together": "how its columns go together, and nothing of what each has alone, which other tables tell",
+    "in groups": "levels with few records were counted together with others",
+}
+"""Words at the end of names of tables or columns that need some explanation."""
 _HEADINGS = ("table", "measured in", "model was off by", "its noise", "of the budget")
 
 
@@ -57,7 +62,7 @@ def reasons(card: Mapping[str, Any], measurements: Measurements | None) -> list[
 
 
 def shown(every: Iterable[Reason], most: int) -> tuple[list[Reason], str]:
-    """Those of several columns, largest parts first, and a word on the others."""
+    """Those of several columns, largest parts first, and a word on the others and on odd words among their names."""
     listed = list(every)
     larger = [r for r in listed if " × " in r.table]
     few = sorted(larger, key=lambda r: -r.part)[:most]
@@ -66,7 +71,9 @@ def shown(every: Iterable[Reason], most: int) -> tuple[list[Reason], str]:
         f"{counted(len(listed) - len(larger), 'table')} of single columns" if len(listed) > len(larger) else ""
     )
     rest = " and ".join(part for part in parts if part)
-    return few, f"Besides: {rest}." if rest else ""
+    said = [f"Besides: {rest}."] if rest else []
+    said += [f"“{w}”: {means}." for w, means in _WORDS.items() if any(f" {w} " in f"{r.table} " for r in few)]
+    return few, " ".join(said)
 
 
 def in_columns(few: Iterable[Reason]) -> tuple[list[str], list[list[str]]]:

@@ -148,7 +148,26 @@ def certificate_lines(card: Mapping[str, Any]) -> list[str]:
     facts = card.get("certificate")
     if facts is None:
         return []
-    return Certificate.from_dict(facts).lines()
+    certificate = Certificate.from_dict(facts)
+    return [*certificate.lines(), *_nearer(card, certificate)]
+
+
+def _nearer(card: Mapping[str, Any], certificate: Certificate) -> list[str]:
+    """What would bring the pair nearer that stands out, in a new fit; nothing where none does, or where what matters
+    was named."""
+    worst = next(iter(certificate.outstanding), ())
+    if len(worst) < 2 or certificate.workload:
+        return []
+    out = []
+    if certificate.verdict != "poor":  # its advice has said so
+        out.append(f"If {' × '.join(worst)} matters, name it in a new fit's --workload: more is spent on it then.")
+    found = dict(card.get("found_privately") or {})
+    if binned := [name for name in worst if "edges" in found.get(name, ())]:
+        out.append(
+            f"The bins of {' and '.join(binned)} were found privately, without a look at other columns: edges that are "
+            "publicly known cost nothing, and may show more."
+        )
+    return out
 
 
 def bought_beside(card: Mapping[str, Any]) -> list[str]:

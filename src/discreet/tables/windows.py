@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import check_whole
-from ..dates import Dates
+from ..dates import BEYOND, Dates, moments_of
 from ..domain import Attribute, Clique, Domain
 from ..encoding import as_list, code_type, columns_of, encode_column
 from ..errors import InputError
@@ -279,7 +279,7 @@ def _sort_key(value: Any, form: str = "") -> tuple[int, Any]:
     """
     try:
         if isinstance(value, np.timedelta64 | timedelta):
-            return _number_key(value / np.timedelta64(1, "s"))
+            return _number_key(np.timedelta64(value) / np.timedelta64(1, "s"))
         if isinstance(value, np.datetime64 | date):
             return (2, _moment(value))
         if isinstance(value, str):
@@ -316,9 +316,10 @@ def _number_key(value: Any) -> tuple[int, float]:
 def _moment(value: Any) -> tuple[int, int]:
     """Microseconds since 1970 (in UTC, when it says where it was taken) and nanoseconds beyond them."""
     if isinstance(value, np.datetime64):
-        whole = value.astype("datetime64[us]")
-        finer = 0 if np.isnat(value) else int((value - whole) / np.timedelta64(1, "ns"))
-        return int(whole.astype(np.int64)), finer
+        (whole,) = moments_of(np.array([value])).tolist()
+        if np.isnat(value) or abs(whole) == BEYOND:
+            return whole, 0
+        return whole, int(np.timedelta64(value - np.datetime64(whole, "us")) / np.timedelta64(1, "ns"))
     if not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     since = value.replace(tzinfo=None) - datetime(1970, 1, 1) - (value.utcoffset() or timedelta())

@@ -60,6 +60,9 @@ KEPT = 8
 STANDS_OUT = 2.5
 """There, a distance counts if it is so many deviations of its noise: one in 160 of those that are noise alone."""
 
+NARROWED, DEVIATION = "narrowed", "_deviation"
+"""Under which names it is found which pairs are looked at again, and how noisy the distances of a list were."""
+
 
 class DistanceRounds(Rounds):
     """The seven steps of :mod:`.adaptive`, and one more where there are many columns.
@@ -217,10 +220,11 @@ class DistanceRounds(Rounds):
         query = Distances(self.domain, pairs, self.expected(released, pairs))
         (noisy,) = yield Measure(self.shares[7], query, "gaussian")
         largest = np.argsort(-noisy.counts, kind="stable")[: self.closely]
-        return {"narrowed": [list(self.pairs[i]) for i in np.sort(largest)]}
+        narrowed = [list(self.pairs[i]) for i in np.sort(largest)]
+        return {NARROWED: narrowed, f"{NARROWED}{DEVIATION}": noisy.standard_deviation}
 
     def _first_distances(self, released: Measurements) -> Asking[Found]:
-        asked = [tuple(c) for c in released.found["narrowed"]] if self.narrows else self.fewest(self.pairs)
+        asked = [tuple(c) for c in released.found[NARROWED]] if self.narrows else self.fewest(self.pairs)
         return (yield from self._distances(released, asked, self.shares[1], "pairs"))
 
     def _tree(self, released: Measurements) -> Asking[Found]:
@@ -256,7 +260,7 @@ class DistanceRounds(Rounds):
         (noisy,) = yield Measure(share, Distances(self.domain, cliques, expected), "gaussian")
         least = STANDS_OUT * noisy.standard_deviation if self.narrows else -math.inf
         said = [[list(c), int(e)] for c, e in zip(cliques, noisy.counts, strict=True) if e > least]
-        return {name: said, f"{name}_deviation": noisy.standard_deviation}
+        return {name: said, f"{name}{DEVIATION}": noisy.standard_deviation}
 
     def _batch(self, released: Measurements, name: str, step: int) -> Asking[Found]:
         prices, known = self._prices_now(step, released), self._known(released)
@@ -308,7 +312,7 @@ class DistanceRounds(Rounds):
     def _believed(self, released: Measurements, name: str) -> dict[Clique, float]:
         larger = {c: e for c, e in _said(released, name).items() if len(c) > 1}
         most = 2 * estimated_total(released)  # no distance is larger
-        return {c: min(e, most) for c, e in believed(larger, released.found[f"{name}_deviation"]).items()}
+        return {c: min(e, most) for c, e in believed(larger, released.found[f"{name}{DEVIATION}"]).items()}
 
 
 def _said(released: Measurements, name: str) -> dict[Clique, float]:
