@@ -27,7 +27,8 @@ from discreet.learn.fields.noise_aware import NoiseAwareField
 from discreet.models import generators
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.release.uncertainty import coverage, noise_intervals
+from discreet.release.interval import coverage
+from discreet.release.uncertainty import noise_intervals
 
 Row = dict[str, Any]
 Results = list[dict[str, float]]

@@ -34,6 +34,7 @@ OTHER: dict[Any, Any] = {
     "fit_steps": 1,
     "fitted": False,
     "step_back": False,
+    "probes": 1,
     "least_records": 3.0,
     "rate": 0.5,
     "first_stage": 0.3,

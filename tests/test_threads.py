@@ -7,10 +7,15 @@ import pytest
 import scipy.optimize  # noqa: F401  # its library of linear algebra is there before threads are counted
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from discreet import Domain
+from discreet import Domain, encode
 from discreet.count_table import CountTable
+from discreet.inference.exact import ExactEngine
 from discreet.learn.fields.likelihood import Field
 from discreet.learn.fields.mirror import flow_to
+from discreet.learn.regressions.spins import SpinRegressions
+from discreet.learn.spins.field import SpinField
+from discreet.privacy.budget import PureDP
+from discreet.privacy.curator import Curator
 from discreet.threads import one_thread
 
 DOMAIN = Domain.of({"a": 3, "b": 3, "c": 3})
@@ -56,3 +61,20 @@ def test_a_flow_has_one_thread(two, seen, deviation):
     flow = flow_to(DOMAIN, {pair: CountTable(pair, counts, deviation**2)}, float(counts.sum()))
     flow.path()
     assert seen and all(one == {1} for one in seen) and threads() == {2}
+
+
+def spins(columns):
+    codes = np.random.default_rng(0).integers(0, 2, (3000, 1)).repeat(columns, axis=1)
+    return encode({f"c{i}": codes[:, i] for i in range(columns)}, Domain.of({f"c{i}": [0, 1] for i in range(columns)}))
+
+
+def test_a_field_of_regressions_has_one_thread(two, seen):
+    SpinRegressions(steps=2).fit(Curator(spins(3), budget=PureDP(100)))
+    assert seen and all(one == {1} for one in seen) and threads() == {2}
+
+
+def test_spins_on_a_tree_have_one_thread(two, monkeypatch):
+    seen, run = [], ExactEngine.calibrate
+    monkeypatch.setattr(ExactEngine, "calibrate", lambda *given: seen.append(threads()) or run(*given))
+    SpinField(max_edges=2).fit(Curator(spins(22), budget=PureDP(100)))
+    assert seen and {1} in seen and threads() == {2}

@@ -14,8 +14,8 @@ from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
 from discreet.release import Release
 from discreet.release.certificate import Fit
+from discreet.release.interval import Interval, coverage
 from discreet.release.together import Together
-from discreet.release.uncertainty import Interval, coverage
 from discreet.report.levels import percents
 from discreet.spec import resolve
 from discreet.tables.encode import encode

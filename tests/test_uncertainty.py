@@ -23,15 +23,9 @@ from discreet.papers.uniform import UniformNetwork
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
-from discreet.release.uncertainty import (
-    Interval,
-    NoiseIntervals,
-    Survival,
-    _with_counts,
-    coverage,
-    noise_intervals,
-    simulated_noise,
-)
+from discreet.release.fresh_noise import simulated_noise, with_counts
+from discreet.release.interval import Interval, Survival, coverage
+from discreet.release.uncertainty import NoiseIntervals, noise_intervals
 
 
 def _case(network: BayesianNetwork, n: int, budget: Budget, seed: int, learner=None):
@@ -108,7 +102,7 @@ def test_survival_is_calibrated() -> None:
         found = noise_intervals(refit, measured, model, draws=25, random_state=run)
         exact = ExactCurator(table_of(network, 2000, run)).measure(Marginals(network.domain, measured.cliques))
         rng = np.random.default_rng(run)
-        fresh = [refit(_with_counts(measured, [m.values for m in exact], rng)) for _ in range(25)]
+        fresh = [refit(with_counts(measured, [m.values for m in exact], rng)) for _ in range(25)]
         for a, b in zip(names, names[3:], strict=False):
             said.append(found.map_survival([a, b]))
             answer = dict(model.map([a, b]))

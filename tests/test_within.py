@@ -10,9 +10,10 @@ from discreet.domain import Attribute
 from discreet.models import GroupedField, MarkovRandomField
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.query import Marginals
+from discreet.release.interval import Interval, Survival
 from discreet.release.research import ResearchGateway
 from discreet.release.together import Together
-from discreet.release.uncertainty import Interval, NoiseIntervals, Survival
+from discreet.release.uncertainty import NoiseIntervals
 from discreet.release.within import variance_within
 from discreet.spec import resolve
 

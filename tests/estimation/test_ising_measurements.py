@@ -20,7 +20,8 @@ from discreet.privacy.queries.parities import all_monomials, measured_monomials
 from discreet.privacy.query import Marginals
 from discreet.privacy.unit import PrivacyUnit
 from discreet.release import Release
-from discreet.release.uncertainty import coverage, noise_intervals
+from discreet.release.interval import coverage
+from discreet.release.uncertainty import noise_intervals
 from discreet.spec import Spec
 
 STRATEGIES = ["one shot", "all", "selected"]

@@ -15,7 +15,8 @@ from discreet.measurement import Measurement, Measurements, Noise
 from discreet.models import generators
 from discreet.privacy.budget import ApproxDP, Budget, PureDP
 from discreet.privacy.curator import Curator, ExactCurator
-from discreet.release.uncertainty import coverage, noise_intervals
+from discreet.release.interval import coverage
+from discreet.release.uncertainty import noise_intervals
 from discreet.tables.memory import MemoryTable
 
 

@@ -20,8 +20,10 @@ from discreet.learn.networks.found import FoundNetwork
 from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.query import Marginals
+from discreet.release.fresh_noise import with_counts
+from discreet.release.interval import coverage
 from discreet.release.research import ResearchCurator
-from discreet.release.uncertainty import _with_counts, coverage, intervals_at_once
+from discreet.release.uncertainty import intervals_at_once
 from discreet.tables.encode import encode
 
 
@@ -35,7 +37,7 @@ def _draws(domain, measured, model, count):
     rng = np.random.default_rng(0)
     n = estimated_total(measured)
     tables = [m.of_table(n * model.marginal(m.told_of).probabilities) if m.told_of else np.array(n) for m in measured]
-    return [_with_counts(measured, tables, rng) for _ in range(count)]
+    return [with_counts(measured, tables, rng) for _ in range(count)]
 
 
 @pytest.mark.parametrize("learner", [AdaptiveField(), FoundNetwork()], ids=["field", "network"])

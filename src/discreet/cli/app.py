@@ -7,6 +7,7 @@ import gc
 import signal
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -120,15 +121,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+@cache
+def _command() -> Any:
+    """All commands with their options: putting them together takes longer than many a command."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run a command in this process. Every error becomes a message on stderr and an exit code.
 
     Commands find this function in their context: the demonstration plays whole command lines.
     """
-    command: Any = typer.main.get_command(app)
     try:
         with remarking(note):
-            result = command(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
+            result = _command()(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
     except (SystemExit, BrokenPipeError):  # how rich and typer end when nobody reads the output any more
         return int(Exit.OK)
     except (Exception, KeyboardInterrupt) as error:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from ..models.answer import Answer, Assignment
     from ..models.base import Model
     from ..release import Release
-    from ..release.uncertainty import Interval, NoiseIntervals, Survival
+    from ..release.interval import Interval, Survival
+    from ..release.uncertainty import NoiseIntervals
 
     Asked = Answer | Assignment | Interval | Survival
 
@@ -216,7 +217,7 @@ def _answers(who: Model | NoiseIntervals, questions: Sequence[str]) -> Sequence[
 
 
 def _say_answer(found: Asked) -> None:
-    from ..release.uncertainty import Interval, Survival
+    from ..release.interval import Interval, Survival
 
     if isinstance(found, Survival):
         say(str(found.assignment))
@@ -240,7 +241,7 @@ def _say_answer(found: Asked) -> None:
 
 
 def _answer_json(found: Asked) -> dict[str, Any]:
-    from ..release.uncertainty import Interval, Survival
+    from ..release.interval import Interval, Survival
 
     if isinstance(found, Survival):
         return {**found.assignment.to_dict(), "survival": found.survival, "note": found.note}

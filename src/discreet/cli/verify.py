@@ -137,7 +137,7 @@ def _verify_model(file: Path, found: Findings, limits: Limits, *, refit: bool) -
     from ..models.records import origin_of
     from ..release import Release
     from ..release.agreement import disagreements
-    from ..release.uncertainty import SAME
+    from ..release.same_model import SAME
 
     release = Release.load(file, limits)
     card = release.model.card

@@ -47,6 +47,7 @@ OPTIONS = {
     "how": "of stable_mode, how blocks vote: histogram, propose-test-release, each edge",
     "blocks": "of stable_mode, how many; default: enough for the threshold",
     "random_state": "seed of post-processing; noise that protects is never seeded",
+    "probes": "of noise_aware: how many vectors the noise is seen through, to choose the ridge",
     "tied": "of chains: whether all times share one table of moves; otherwise each has its own",
     "bound": "of chains, how much one person counts: rows, some of the windows drawn; scale, each of K windows 1/K",
     "classes": "how many hidden classes the records fall into; 1 for none",

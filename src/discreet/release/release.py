@@ -23,6 +23,7 @@ from ..io.limits import DEFAULT_LIMITS, Limits
 from ..io.native import save_model
 from ..io.reading import shown
 from ..learn.certifying import FOUND
+from ..learn.fields.noise_aware import PROBES_OF_FIRST_VERSION
 from ..measurement import Measurements
 from ..methods import collective_of_first_version
 from ..models.base import Model
@@ -31,8 +32,9 @@ from ..privacy.budget import Budget
 from ..privacy.unit import PrivacyUnit
 from ..spec import Learned, Spec, plain
 from .certificate import Certificate
+from .same_model import SAME, distance
 from .together import Together
-from .uncertainty import SAME, NoiseIntervals, distance, intervals_at_once, noise_intervals
+from .uncertainty import NoiseIntervals, intervals_at_once, noise_intervals
 
 DRAWS = 40
 """Refits behind an interval: the half-width is then right to about a tenth."""
@@ -303,15 +305,19 @@ def _as_given(said: Any, measured: Measurements | None, card: Mapping[str, Any])
     """What a file of an earlier version asks for, in words of today: what was said then, and what went without saying.
 
     ``field, searched`` is gone: to its noisy tables, the cliques that it found are cliques that are given, and its
-    model is that of ``noise_aware``. ``field, collective`` had other defaults; its card did not name the noise's law.
+    model is that of ``noise_aware``, whose first version saw noise through fewer vectors. ``field, collective`` had
+    other defaults; its card did not name the noise's law.
     """
     if not isinstance(said, dict) or measured is None or not isinstance(said.get("options"), dict):
         return said
     options, which = said["options"], (said.get("family"), said.get("method"))
+    seen_at_first = {"probes": PROBES_OF_FIRST_VERSION}
     if which == ("field", "searched"):
         kept = {k: v for k, v in options.items() if k == "noise"}
         cliques = [list(c) for c in measured.cliques if c]
-        return {"family": "field", "method": "noise_aware", "options": {"cliques": cliques, **kept}}
+        return {"family": "field", "method": "noise_aware", "options": {"cliques": cliques, **kept, **seen_at_first}}
+    if which == ("field", "noise_aware") and "probes" not in {**card, **options}:
+        return {**said, "options": {**options, **seen_at_first}}
     if which == ("field", "collective") and "likelihood" not in card:
         return {**said, "options": collective_of_first_version(options)}
     return said

@@ -18,7 +18,7 @@ from ..privacy.budget import Budget
 from ..privacy.curator import Curator
 from ..privacy.levels import Released, distance_of, released_above
 from ..privacy.unit import PrivacyUnit
-from .uncertainty import simulated_noise
+from .fresh_noise import simulated_noise
 
 IntArray = NDArray[np.int64]
 

@@ -22,7 +22,6 @@ All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -36,158 +35,29 @@ from .. import language, markup
 from ..arguments import check_whole
 from ..conditions import number_line
 from ..errors import DiscreetError, EvidenceError, InputError
-from ..frames import frame_of, free_name
 from ..language import Resolved
-from ..learn.consistency import consistent, estimated_total
+from ..learn.consistency import estimated_total
 from ..learn.fields.grouping import shares_within
-from ..learn.projection import project_table
-from ..measurement import Measurement, Measurements, Noise
+from ..measurement import Measurements, Noise
 from ..models import numbers
-from ..models.answer import Answer, Assignment
+from ..models.answer import Answer
 from ..models.base import Model
 from ..models.grouped import GroupedField
 from ..models.marginals import marginals
 from ..models.records import RandomState
 from ..progress import track
 from . import rare, student
+from .fresh_noise import likely_tables, whole, with_counts
+from .interval import ANYTHING, Interval, Survival, digits
+from .same_model import SAME, Refit, check_belongs
 from .scatter import Scatter
 from .together import Together
 from .within import told_apart_alike
 
 Array = NDArray[np.float64]
-Refit = Callable[[Measurements], Model]
 Expected = Callable[[Model], Sequence[NDArray[Any]]]
-_ROUNDING = 1e-6
-SAME = 0.005
-"""Probabilities of a model that is learned again differ by less on any machine: 5·10⁻⁴ for our defaults and for methods
-as published that stop on their way, 0.003 for Gibbs chains of the first version."""
-_BELONGS = 0.001
-"""Less than that: of a model and one made with other options more must not pass for the same."""
-ANYTHING = "anything"
 COARSE = 0.1
 """What bins leave open is said where noise moves a number by less than this part of it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Interval:
-    """Lower and upper ends around an estimate, entry by entry, that cover the target with probability ``level``.
-
-    ``answer`` is the model's labelled answer, where the question was one in words; ``note`` says what to beware of.
-    ``anything`` are probabilities of which nothing is known: their intervals take as much of [0, 1] as the level says.
-    ``places`` are the decimals that all numbers of the column have, where the answer is one of these numbers.
-    """
-
-    estimate: Array
-    lower: Array
-    upper: Array
-    level: float
-    answer: Answer | None = None
-    note: str = ""
-    anything: NDArray[np.bool_] | None = None
-    places: int | None = None
-
-    @property
-    def half_width(self) -> Array:
-        """The ± around the estimate: how far the farther end is (an end at 0 or 1 may be nearer)."""
-        return np.asarray(np.maximum(self.upper - self.estimate, self.estimate - self.lower))
-
-    def widened(self, more: Array) -> Interval:
-        """With something that moves the target independently of the noise."""
-        lower = self.estimate - np.hypot(self.estimate - self.lower, more)
-        return replace(self, lower=lower, upper=self.estimate + np.hypot(self.upper - self.estimate, more))
-
-    def texts(self) -> list[tuple[str, str]]:
-        """Of each entry the estimate and its ±, with the digits that the noise leaves."""
-        pairs = zip(self.estimate.reshape(-1), self.half_width.reshape(-1), strict=True)
-        out = [(f"{p:.{d}f}", f"{self._up(h, d):.{d}f}" if h > 0 else "0") for p, h in pairs for d in [self._digits(h)]]
-        unknown = np.isnan(self.half_width)  # a mean of nobody, under some noise
-        unknown |= False if self.anything is None else self.anything
-        return [(p, ANYTHING if u else h) for (p, h), u in zip(out, unknown.reshape(-1), strict=True)]
-
-    def _digits(self, half_width: float) -> int:
-        return digits(half_width) if self.places is None else min(digits(half_width), self.places)
-
-    def _up(self, half_width: float, places: int) -> float:
-        """Where the column has fewer decimals than the noise leaves, the ± is rounded up."""
-        return half_width if places == digits(half_width) else math.ceil(half_width * 10**places - 1e-6) / 10**places
-
-    def covers(self, target: Any) -> NDArray[np.bool_]:
-        return np.asarray((self.lower <= target) & (target <= self.upper))
-
-    def to_frame(self, backend: str | None = None) -> Any:
-        """One row for each cell: its labels, the estimate, and both ends."""
-        names = () if self.answer is None else self.answer.names
-        cells = [labels for labels, _ in self.answer] if self.answer is not None else [()] * self.estimate.size
-        columns: dict[str, list[Any]] = {name: [c[i] for c in cells] for i, name in enumerate(names)}
-        for title, values in (("estimate", self.estimate), ("lower", self.lower), ("upper", self.upper)):
-            columns[free_name(title, list(names))] = np.asarray(values).reshape(-1).tolist()
-        return frame_of(columns, backend)
-
-    def __repr__(self) -> str:
-        note = f"\n  beware: {self.note}" if self.note else ""
-        if self.answer is not None:
-            return self._labelled(self.answer) + note
-
-        ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)
-        rows = [
-            f"{x:.{d}f} ({low:.{d}f} to {high:.{d}f})"
-            for (x, low, high), d in zip(ends, map(self._digits, self.half_width.reshape(-1)), strict=True)
-        ]
-        most = 20
-        more = f", … and {len(rows) - most} more" if len(rows) > most else ""
-        return f"Interval({', '.join(rows[:most])}{more}, at {self.level:.0%}){note}"
-
-    def _rows(self, labels: Iterable[Sequence[str]]) -> list[list[str]]:
-        """Of each entry its labels, the estimate and both ends, with the digits that the noise leaves."""
-        ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)
-        places = map(self._digits, self.half_width.reshape(-1))
-        return [[*own, *(f"{x:.{d}f}" for x in row)] for own, row, d in zip(labels, ends, places, strict=True)]
-
-    def _repr_html_(self) -> str:
-        about = f"{self.level:.0%} intervals for privacy noise"
-        beware = f"beware: {self.note}" if self.note else ""
-        if (answer := self.answer) is None:
-            rows = self._rows([()] * self.estimate.size)
-            return markup.table(about, ["estimate", "from", "to"], rows, [beware], labels=0)
-        head = [*answer.names, answer.figure, "from", "to"]
-        rows = self._rows([labels for labels, _ in answer])
-        notes = [answer.remark, beware]
-        return markup.table(f"{answer.title}, {about}", head, rows, notes, labels=len(answer.names))
-
-    def _labelled(self, answer: Answer, most: int = 40) -> str:
-        rows = self._rows([labels for labels, _ in answer])
-        head = [*answer.names, answer.figure, "from", "to"]
-        width = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-        lines = [
-            "  " + "  ".join(c.ljust(w) if i < len(answer.names) else c.rjust(w) for i, (c, w) in enumerate(cells))
-            for cells in (list(zip(row, width, strict=True)) for row in [head, *rows[:most]])
-        ]
-        more = [f"  … and {len(rows) - most} more; to_frame() has them all"] if len(rows) > most else []
-        title = f"{answer.title}, {self.level:.0%} intervals for privacy noise"
-        return "\n".join([title, *lines, *more, *([f"  {answer.remark}"] if answer.remark else [])])
-
-
-def digits(half_width: float, fewest: int = 2) -> int:
-    """Decimal places up to the second digit of the noise: what would stand behind them is noise."""
-    return min(max(1 - math.floor(math.log10(half_width)), fewest), 12) if half_width > 0 else 4
-
-
-@dataclass(frozen=True)
-class Survival:
-    """The most probable values, and how often fresh noise would leave them as they are."""
-
-    assignment: Assignment
-    survival: float
-    note: str = ""
-
-    def _repr_html_(self) -> str:
-        beware = f"beware: {self.note}" if self.note else ""
-        survives = f"survives fresh noise with probability {self.survival:.2f}"
-        return self.assignment._repr_html_() + markup.table(survives, notes=[beware])
-
-    def __repr__(self) -> str:
-        note = f"\n  beware: {self.note}" if self.note else ""
-        return f"{self.assignment!r}\n  survives fresh noise with probability {self.survival:.2f}{note}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,12 +301,12 @@ def noise_intervals(
         # Tables alone do not tell the order of columns.
         refit = partial(refit, domain=model.domain)  # type: ignore[call-arg]
     rng = np.random.default_rng(random_state)
-    tables = _likely_tables(measurements) if expected is None else list(expected(model))
+    tables = likely_tables(measurements) if expected is None else list(expected(model))
     if len(tables) != len(measurements):
         raise InputError(f"{len(measurements)} measurements need as many expected tables, got {len(tables)}")
     check_belongs(refit, measurements, model)
-    centre = refit(_with_counts(measurements, tables, None))
-    refits = [refit(_with_counts(measurements, tables, rng)) for _ in track(range(draws), draws, "noise intervals")]
+    centre = refit(with_counts(measurements, tables, None))
+    refits = [refit(with_counts(measurements, tables, rng)) for _ in track(range(draws), draws, "noise intervals")]
     if expected is not None:  # the model itself stands in for the truth, so that what smoothing hides is counted
         return NoiseIntervals(model, centre, tuple(refits), level, model)
     exact = _exact_fit(refit, measurements, tables)
@@ -464,7 +334,7 @@ def intervals_at_once(
     asked = [m.told_of for m in measurements if m.told_of]
     own = dict(zip(asked, marginals(model, asked)[0], strict=True))
     tables = [m.of_table(records * own[m.told_of]) if m.told_of else np.array(records) for m in measurements]
-    fresh = [_with_counts(measurements, tables, rng) for _ in range(draws)]
+    fresh = [with_counts(measurements, tables, rng) for _ in range(draws)]
     again, *found = refits([measurements, *fresh])
     check_belongs(lambda _: again, measurements, model, SAME)  # earlier versions stopped up to 0.003 away
     found = [_unshrunk(one, own) for one, own in zip(found, fresh, strict=True)]
@@ -492,105 +362,13 @@ def _records_and_deviation(measurements: Measurements) -> tuple[float, float]:
     return estimated_total(measurements), float(np.median(deviations))
 
 
-def check_belongs(refit: Refit, measurements: Measurements, model: Model, near: float = _BELONGS) -> None:
-    """Refuse a model that ``refit`` does not make of these measurements: intervals around it would mean nothing."""
-    again = refit(measurements)
-    if type(again) is not type(model) or again.domain != model.domain or again.cliques != model.cliques:
-        raise InputError(
-            "the model has other columns or another graph than what refit makes of these measurements; give the model "
-            "that the same learner estimated from them, for example model = learner.estimate(measurements)"
-        )
-    if distance(model, again) <= near:
-        return
-    if distance(again, refit(measurements)) <= near:  # an estimator that draws at random may differ from run to run
-        raise InputError(
-            "the model is not what refit makes of these measurements: it was learned from others, or with other "
-            "options. Give model = refit(measurements)"
-        )
-
-
-def distance(model: Model, again: Model) -> float:
-    """Of a model from what the same sums make here: the largest difference of a parameter or, where that is more than
-    rounding, of a probability in the tables of its cliques; infinite if they are not even of one form.
-
-    A search for the best fit ends a little elsewhere on a machine that rounds in another way. What it leaves
-    undetermined are parameters that hardly matter, so it is the probabilities that must agree.
-    """
-    (header, arrays), (header_, arrays_) = model.to_archive(), again.to_archive()
-    form = all(header[key] == header_[key] for key in ("kind", "domain", "model"))
-    if not form or any(arrays[k].shape != arrays_[k].shape for k in arrays.keys() | arrays_.keys()):
-        return math.inf
-    if all(np.allclose(arrays[k], arrays_[k], rtol=_ROUNDING, atol=_ROUNDING) for k in arrays):
-        return 0.0
-    tables, tables_ = (marginals(m, m.cliques)[0] for m in (model, again))
-    return max(float(np.abs(x - y).max()) for x, y in zip(tables, tables_, strict=True))
-
-
 def _exact_fit(refit: Refit, measurements: Measurements, tables: Sequence[NDArray[Any]]) -> Model | None:
     """The estimator on these tables as if they were exact; None for one that cannot do without noise."""
     items = [
-        m if m.noise.variance == 0 else replace(m, counts=_whole(m, t), noise=Noise("none"), origin="research")
+        m if m.noise.variance == 0 else replace(m, counts=whole(m, t), noise=Noise("none"), origin="research")
         for m, t in zip(measurements, tables, strict=True)
     ]
     try:
         return refit(Measurements(items, measurements.release))
     except (DiscreetError, ArithmeticError):
         return None
-
-
-def _likely_tables(measurements: Measurements) -> list[Array]:
-    """Consistent, non-negative tables near the noisy ones."""
-    total = estimated_total(measurements)
-    found = consistent(measurements)
-    out = []
-    for m in measurements:
-        if m.told_of is None:
-            raise InputError(f"{m.label!r} is not a contingency table; say with expected=… what a model expects of it")
-        out.append(m.of_table(project_table(found[m.told_of].values, total)))
-    return out
-
-
-def _whole(m: Measurement, table: NDArray[Any]) -> NDArray[np.int64]:
-    counts = np.rint(np.asarray(table, dtype=np.float64) / float(m.grid)).astype(np.int64)
-    if counts.shape != m.counts.shape:
-        raise InputError(f"the expected table of {m.label!r} must have shape {m.counts.shape}, got {counts.shape}")
-    return counts
-
-
-def _with_counts(
-    measurements: Measurements, tables: Sequence[NDArray[Any]], rng: np.random.Generator | None
-) -> Measurements:
-    """The same measurements with expected counts, and fresh noise if there is a generator; public tables stay."""
-    items = []
-    for m, table in zip(measurements, tables, strict=True):
-        if m.noise.variance == 0:
-            items.append(m)
-            continue
-        counts = _whole(m, table)
-        if rng is not None:
-            counts = counts + simulated_noise(m.noise, counts.shape, rng)
-        items.append(replace(m, counts=counts))
-    return Measurements(items, measurements.release)
-
-
-def simulated_noise(noise: Noise, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draws of a noise distribution for simulations. Not for protection: the generator is an ordinary one."""
-    if noise.variance == 0:
-        return np.zeros(shape, dtype=np.int64)
-    if noise.kind == "laplace":  # the difference of two geometric numbers is discrete Laplace
-        stop = -np.expm1(-1 / noise.scale)
-        return np.asarray(rng.geometric(stop, shape) - rng.geometric(stop, shape), dtype=np.int64)
-    if noise.scale > 10:  # a rounded normal differs from the discrete Gaussian by far less than shows here
-        return np.rint(rng.normal(0, noise.scale, shape)).astype(np.int64)
-    reach = int(np.ceil(12 * noise.scale)) + 2
-    z = np.arange(-reach, reach + 1)
-    weights = np.exp(-(z.astype(np.float64) ** 2) / (2 * noise.scale**2))
-    return np.asarray(rng.choice(z, size=shape, p=weights / weights.sum()), dtype=np.int64)
-
-
-def coverage(intervals: Iterable[Interval], targets: Iterable[Any]) -> float:
-    """The part of all entries of the targets that their intervals cover: for tests and benchmarks."""
-    hits = [i.covers(np.asarray(t)).reshape(-1) for i, t in zip(intervals, targets, strict=True)]
-    if not hits:
-        raise DiscreetError("no intervals to judge")
-    return float(np.concatenate(hits).mean())

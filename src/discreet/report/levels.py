@@ -14,7 +14,8 @@ from ..attribute import Attribute
 from ..errors import counted
 from ..learn.zeros import impossible_cells
 from ..models.base import Model
-from ..release.uncertainty import ANYTHING, Interval, NoiseIntervals, digits
+from ..release.interval import ANYTHING, Interval, digits
+from ..release.uncertainty import NoiseIntervals
 
 Array = NDArray[np.float64]
 MOST_LEVELS, MOST_BINS = 12, 24

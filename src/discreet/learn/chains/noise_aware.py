@@ -21,7 +21,7 @@ from ..consistency import pooled, reconciled
 from ..fields.evidence import records_and_known
 from ..fields.learner import Array, FieldLearner, on_cliques
 from ..fields.likelihood import Field
-from ..fields.noise_aware import UNKNOWN, NoiseAwareField
+from ..fields.noise_aware import PROBES_OF_FIRST_VERSION, UNKNOWN, NoiseAwareField
 from ..projection import project_table
 from .learner import ChainLearner
 
@@ -44,7 +44,7 @@ class NoiseAwareChain(ChainLearner):
     passes: ClassVar[int] = 100
 
     def fields(self) -> FieldLearner:
-        return NoiseAwareField(())
+        return NoiseAwareField((), probes=PROBES_OF_FIRST_VERSION)  # files do not say how many
 
     def solved(self, field: Field, measurements: Measurements) -> tuple[Array, dict[str, Any]]:
         if not self.tied:

@@ -12,7 +12,7 @@ h_j/(1 + r_j/h_j) over all families, and σ depends on all of them, since they s
 
 *The best choice.* At a price λ for a table's claim on the budget (√c, or c^⅔ for Gaussian noise: :mod:`..shares`) each
 family has a best chain by itself; going through prices, and taking the total claim from the choice before, gives a
-handful of choices, of which we take the one that is worth most.
+handful of choices, of which we take the one that is worth most; unless all tables in full are worth about as much.
 
 Nothing here reads a row. n is public, a guess, or a noisy count that was paid for.
 """
@@ -38,6 +38,10 @@ ALONE, A_PARENT = 0.5, 0.2
 """h_0 and h_j: parts of the logarithm of the column's levels (of the parent's, where those are fewer)."""
 OF_COLUMNS, OF_PARENTS = 2.0, 0.1
 """κ for j = 0, which must not suffer, and for more: there most cells hold next to nothing, and cost nothing."""
+CLEARLY = 1.01
+"""So many times what all families in full are worth another choice has to be. On other networks (log-linear and with
+Dirichlet rows) where it was worth less, to leave out parents gained 1 % of the gap to the truth on average and lost up
+to a fifth in single ones (49 fits); where it was worth more, the gap was .81 of that in full (105)."""
 PRICES = np.concatenate([[np.inf], np.geomspace(10, 1e-6, 50)])
 ROUNDS = 6
 
@@ -57,7 +61,8 @@ class Chains:
             return self.families
         rows = np.arange(len(self.cells))
         kept = np.zeros(len(self.cells), dtype=np.intp)
-        best, worth = kept, -math.inf
+        best = np.array([len(above) for above in self._order.values()])
+        worth = CLEARLY * float(self._worth(float(self._claims[rows, best].sum()), size)[rows, best].sum())
         for price in PRICES:
             for _ in range(ROUNDS):
                 values = self._worth(float(self._claims[rows, kept].sum()), size)

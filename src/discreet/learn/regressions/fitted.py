@@ -33,6 +33,7 @@ from ...privacy.queries.likelihood import LogLikelihood
 from ...privacy.queries.parities import ParitySums, measured_monomials
 from ...privacy.query import Query
 from ...privacy.requests import Asking, Measure
+from ...threads import one_thread
 from ..counting import counted_first, records_in
 from ..fields.likelihood import Field
 from ..independence import INDEPENDENT
@@ -148,6 +149,7 @@ def descended(measured: Measurements) -> State | None:
     return None if measured.found.get("state") is None else state_of(measured)
 
 
+@one_thread()
 def fitted(domain: Domain, measured: Measurements, interactions: Interactions) -> Fitted:
     """θ and s for these interactions, from what :func:`fitted_procedure` released."""
     if descended(measured) is None:

@@ -20,6 +20,7 @@ from ...inference.exact import ExactEngine, get_engine
 from ...inference.parity_chains import ParityChains, parity_features
 from ...models.ising import SIGNS
 from ...privacy.queries.parities import ParitySums
+from ...threads import one_thread
 from .enumeration import MOST_COLUMNS, ParityFamily, positions
 from .moments import Moments
 from .pairs import lone_errors, lone_start, on_coloured_chains
@@ -91,6 +92,7 @@ def ridge_of(variance: Array) -> Array:
     return np.minimum(variance / PRIOR**2, 1e6)
 
 
+@one_thread()
 def fit_terms(moments: Moments, start: Mapping[Clique, float] | None = None, random_state: int = 0) -> Fit:
     """Maximum likelihood with exactly these monomials (single columns first, see :meth:`Moments.only`), under a ridge
     that makes it exist for any noise."""
@@ -108,6 +110,7 @@ def fit_terms(moments: Moments, start: Mapping[Clique, float] | None = None, ran
     return _on_tree(engine, moments, ridge, lone_start(moments) if pairs else begin, random_state)
 
 
+@one_thread()
 def plain_fit(moments: Moments, start: Array | None = None) -> Fit:
     """By enumeration, each coefficient with the ridge of its own noise."""
     family = family_of(moments.domain, moments.monomials)
