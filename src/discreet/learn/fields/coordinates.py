@@ -12,6 +12,7 @@ how fast a descent goes, never where to.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import reduce
 from itertools import combinations
 from typing import Any
@@ -79,14 +80,15 @@ class Coordinates:
         return np.asarray(self._inverse @ gradient.astype(np.float32), dtype=np.float64)
 
 
-def interactions(field: Field) -> int:
+def interactions(cliques: Sequence[Clique], shapes: Sequence[tuple[int, ...]]) -> int:
     """How many numbers tables of these cliques that agree, and hold 1 in all, depend on."""
-    return sum(math.prod(field.domain[name].size - 1 for name in part) for part in _closed(field))
+    levels = {name: k for c, shape in zip(cliques, shapes, strict=True) for name, k in zip(c, shape, strict=True)}
+    return sum(math.prod(levels[name] - 1 for name in part) for part in _closed(cliques))
 
 
-def _closed(field: Field) -> list[Clique]:
+def _closed(cliques: Sequence[Clique]) -> list[Clique]:
     """All sets of columns within a clique but the empty one."""
-    return list(dict.fromkeys(part for c in field.cliques for r in range(len(c)) for part in combinations(c, r + 1)))
+    return list(dict.fromkeys(part for c in cliques for r in range(len(c)) for part in combinations(c, r + 1)))
 
 
 def _basis(field: Field) -> Any:
@@ -94,7 +96,7 @@ def _basis(field: Field) -> Any:
     over the other columns of a clique; its own columns have orthonormal contrasts. Columns of B are orthogonal."""
     from scipy.sparse import coo_array, csr_array  # slow to import
 
-    width = {part: math.prod(field.domain[name].size - 1 for name in part) for part in _closed(field)}
+    width = {part: math.prod(field.domain[name].size - 1 for name in part) for part in _closed(field.cliques)}
     begin = dict(zip(width, np.cumsum([0, *width.values()]).tolist(), strict=False))
     contrasts = {name: _contrasts(field.domain[name].size) for name in field.domain.names}
     spread = {name: np.full((len(table), 1), 1 / len(table)) for name, table in contrasts.items()}
