@@ -184,12 +184,22 @@ def test_true_files_verify(name, made):
     assert any("Not signed" in line and "made up" in line for line in found.lines)
 
 
+def first_and_last(forged):
+    """Of the numbers of one name, the first and the last."""
+    alike = {}
+    for one in forged:
+        what, _, key, factor = one
+        alike.setdefault((what.split()[0], "draw" in what, key, factor), []).append(one)
+    return [one for places in alike.values() for one in (places if len(places) == 1 else (places[0], places[-1]))]
+
+
+@pytest.mark.parametrize("which", [first_and_last, pytest.param(list, marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.parametrize("name", RELEASES)
-def test_every_number_that_is_moved_to_the_wrong_side_is_found(name, made, tmp_path):
+def test_every_number_that_is_moved_to_the_wrong_side_is_found(name, which, made, tmp_path):
     header, arrays = opened(made[name])
     path = tmp_path / made[name].name
     missed, tried = [], 0
-    for what, place, key, factor in forgeries(header):
+    for what, place, key, factor in which(forgeries(header)):
         before = place[key]
         place[key] = moved(before, factor)
         assert place[key] != before, what

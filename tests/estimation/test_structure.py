@@ -411,7 +411,7 @@ def test_what_is_no_graph_is_refused_and_not_quoted(tmp_path):
 @pytest.mark.parametrize("name", AUDITED)
 def test_learners_pass_replay(name, unit):
     learner, domain, budget = AUDITED[name]
-    findings = audit_replay(learner.fit, domain, UNITS[unit], budget, count=12)
+    findings = audit_replay(learner.fit, domain, UNITS[unit], budget, count=8)
     assert not failures(findings), findings
 
 

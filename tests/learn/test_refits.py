@@ -90,7 +90,7 @@ def test_a_fit_of_little_noise_is_right_to_a_part_of_it(monkeypatch: pytest.Monk
     with monkeypatch.context() as loosely:
         loosely.setattr(mirror, "PRECISION", 100.0)
         loose = last(flow)
-    monkeypatch.setattr(mirror, "MOST_CLOSELY", 0)  # L-BFGS by itself
+    monkeypatch.setattr(mirror, "MOST_INTERACTIONS", 0)  # L-BFGS by itself
     monkeypatch.setattr(mirror, "MOST_ITERATIONS_CLOSELY", 3000)
     exact = last(replace(flow, tolerance=flow.tolerance * 1e-6))
     noise = math.sqrt(flow.tolerance)

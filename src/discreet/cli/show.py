@@ -88,14 +88,13 @@ def show(
 
 
 def kind_of(file: Path) -> str:
-    from ..io.archive import read_archive
+    from ..io.archive import read_kind
 
     if file.is_dir():
         raise FileFormatError(f"{file} is a folder; name a released file")
     if not file.exists():
         raise FileFormatError(f"there is no file {file}")
-    header, _ = read_archive(file)
-    return str(header.get("kind"))
+    return read_kind(file)
 
 
 def statement_of(file: Path, release: Any) -> list[str]:
