@@ -43,7 +43,7 @@ from ...graph import DEFAULT_MEMORY_LIMIT
 from ...threads import one_thread
 from ..consistency import Estimates, reconciled
 from .batched import History, minima
-from .coordinates import Coordinates, interactions
+from .coordinates import MOST_INTERACTIONS, Coordinates, interactions
 from .likelihood import Array, Field
 from .spectrum import signs
 
@@ -72,8 +72,8 @@ the next step begins where the last one ended, and pulls on from there. Cells ar
 where L-BFGS by itself left twice the noise after four times as many runs (child, 100,000 records)."""
 NEAR = 1e-4
 """The tolerance of the fit that coordinates are made at; a nearer one costs more runs than it saves."""
-MOST_CLOSELY, MOST_KEPT = 3000, 60
-"""Interactions up to which the square of so many costs less than the runs that it saves, and steps that are kept."""
+MOST_KEPT = 60
+"""Steps that are kept."""
 EXACT = 0.1
 """A table without noise counts as one whose noise is this part of the least of the others, or of a record
 if none has any. (Likelihood has no maximum where exact tables contradict one another, if only by rounding.)"""
@@ -110,7 +110,8 @@ class Flow:
     def path(self) -> list[Array]:
         """The log potentials after each step."""
         closely = self.tolerance < TOLERANCE
-        if closely and self.field.inference == "exact" and interactions(self.field) <= MOST_CLOSELY:
+        few = interactions(self.field.cliques, self.field.shapes) <= MOST_INTERACTIONS
+        if closely and self.field.inference == "exact" and few:
             return self._followed_closely()
         iterations = MOST_ITERATIONS_CLOSELY if closely else MOST_ITERATIONS
         theta, mu, out = np.zeros(self.field.size), self.field.uniform(), list[Array]()
