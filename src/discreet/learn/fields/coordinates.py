@@ -12,6 +12,7 @@ the least eigenvalue is so a tenth or more, and single precision is enough for t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache, reduce
 from itertools import combinations
 from typing import Any
@@ -85,14 +86,15 @@ class Coordinates:
         return np.asarray(ssymm(1.0, self._inverse, np.asfortranarray(single), lower=1), dtype=np.float64, order="C")
 
 
-def interactions(field: Field) -> int:
+def interactions(cliques: Sequence[Clique], shapes: Sequence[tuple[int, ...]]) -> int:
     """How many numbers tables of these cliques that agree, and hold 1 in all, depend on."""
-    return sum(math.prod(field.domain[name].size - 1 for name in part) for part in _closed(field))
+    levels = {name: k for c, shape in zip(cliques, shapes, strict=True) for name, k in zip(c, shape, strict=True)}
+    return sum(math.prod(levels[name] - 1 for name in part) for part in _closed(cliques))
 
 
-def _closed(field: Field) -> list[Clique]:
+def _closed(cliques: Sequence[Clique]) -> list[Clique]:
     """All sets of columns within a clique but the empty one."""
-    return list(dict.fromkeys(part for c in field.cliques for r in range(len(c)) for part in combinations(c, r + 1)))
+    return list(dict.fromkeys(part for c in cliques for r in range(len(c)) for part in combinations(c, r + 1)))
 
 
 def _basis(field: Field) -> Any:
@@ -100,7 +102,7 @@ def _basis(field: Field) -> Any:
     over the other columns of a clique; its own columns have orthonormal contrasts. Columns of B are orthogonal."""
     from scipy.sparse import csr_array  # slow to import
 
-    width = {part: math.prod(field.domain[name].size - 1 for name in part) for part in _closed(field)}
+    width = {part: math.prod(field.domain[name].size - 1 for name in part) for part in _closed(field.cliques)}
     begin = dict(zip(width, np.cumsum([0, *width.values()]).tolist(), strict=False))
     rows, columns, values = [], [], []
     for clique, shape, (start, _) in zip(field.cliques, field.shapes, field.bounds, strict=True):
@@ -141,11 +143,12 @@ def _variances(field: Field, theta: Array, to_theta: Any) -> Array:
 def _drawn(field: Field, theta: Array) -> NDArray[np.float32]:
     """The interactions that each of some records lies in, drawn from the model. Each up to a factor: that of a set of
     columns is the same function of these columns in all cliques."""
-    parts = _closed(field)
-    n = min(max(_MOST_ENTRIES // interactions(field), _FEWEST_RECORDS), _MOST_RECORDS)
+    parts = _closed(field.cliques)
+    numbers = interactions(field.cliques, field.shapes)
+    n = min(max(_MOST_ENTRIES // numbers, _FEWEST_RECORDS), _MOST_RECORDS)
     engine = get_engine(field.domain, field.cliques)
     codes = engine.calibrate(field.potentials(theta)).sample_rounded(n, 0)
-    out, begin = np.empty((n, interactions(field)), dtype=np.float32), 0
+    out, begin = np.empty((n, numbers), dtype=np.float32), 0
     for part in parts:
         shape = tuple(field.domain[name].size for name in part)
         tables: list[Any] = [_contrasts(k) for k in shape]

@@ -110,7 +110,8 @@ class Flow:
     def path(self) -> list[Array]:
         """The log potentials after each step."""
         closely = self.tolerance < TOLERANCE
-        if closely and self.field.inference == "exact" and interactions(self.field) <= MOST_INTERACTIONS:
+        few = interactions(self.field.cliques, self.field.shapes) <= MOST_INTERACTIONS
+        if closely and self.field.inference == "exact" and few:
             return self._followed_closely()
         iterations = MOST_ITERATIONS_CLOSELY if closely else MOST_ITERATIONS
         theta, mu, out = np.zeros(self.field.size), self.field.uniform(), list[Array]()

@@ -22,6 +22,7 @@ from ...domain import Domain
 from ...factor import CliqueVector
 from ...frames import free_name
 from ...measurement import Measurements
+from ...progress import track
 from ...threads import one_thread
 from ..consistency import Estimates, pooled, reconciled
 from .batched import History, minima
@@ -48,11 +49,10 @@ def fits_of_many(domain: Domain, many: Sequence[Measurements]) -> list[CliqueVec
     path, field = first.path(), first.field
     kinds = {c: (t.variance, t.together) for c, t in tables[0].items()}
     alike = all({c: (t.variance, t.together) for c, t in one.items()} == kinds for one in tables)
-    if not alike or field.inference != "exact" or interactions(field) > MOST_INTERACTIONS or len(many) < 3:
-        return [
-            field.potentials(path[-1]),
-            *(_alone(domain, t, *known) for t, known in zip(tables[1:], told[1:], strict=True)),
-        ]
+    few = interactions(field.cliques, field.shapes) <= MOST_INTERACTIONS
+    if not alike or field.inference != "exact" or not few or len(many) < 3:
+        others = track(list(zip(tables[1:], told[1:], strict=True)), len(many) - 1, "noise intervals")
+        return [field.potentials(path[-1]), *(_alone(domain, t, *known) for t, known in others)]
     targets = _targets(domain, field, tables[1:], totals[1:])
     coordinates = Coordinates(field, first.ridge, path[-1])
     room = max(_MOST_BATCH // field.cells, 1)
