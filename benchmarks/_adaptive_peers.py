@@ -45,10 +45,10 @@ from discreet.measurement import Measurements
 from discreet.models import MarkovRandomField
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP
 from discreet.privacy.calibration import noise_of, plan_noise
-from discreet.privacy.curator import Selection
 from discreet.privacy.queries.distances import Distances
 from discreet.privacy.query import Marginals, Score
 from discreet.privacy.requests import Asking, Measure, Select
+from discreet.privacy.selection import Selection
 from discreet.privacy.unit import PrivacyUnit
 
 MOST_CELLS = 100_000

@@ -77,7 +77,7 @@ def _counting(
 ) -> Iterator[Row]:
     pairs = list(itertools.combinations(table.domain.names, 2))
     wide = [c.astype(np.int64) for c in columns]
-    ours, by_hand, by_hand_wide = lambda: table.count(pairs), _by_hand(columns, shape), _by_hand(wide, shape)
+    ours, by_hand, by_hand_wide = lambda: table.count_rows(pairs), _by_hand(columns, shape), _by_hand(wide, shape)
     for mine, theirs in zip(ours(), by_hand(), strict=True):
         if not np.array_equal(mine.reshape(-1), theirs):
             raise AssertionError("the counts differ")
@@ -89,7 +89,7 @@ def _counting(
     yield row("counting time, ratio", setting, ratio(ours, by_hand, repeat=fewer), target=1.5, reference=1.0,
               reference_name="np.bincount a pair on the codes", runs=fewer)  # fmt: skip
     one = MemoryTable(table.domain, list(columns), threads=1)
-    yield row("counting time, ratio", setting, ratio(lambda: one.count(pairs), by_hand_wide, repeat=fewer),
+    yield row("counting time, ratio", setting, ratio(lambda: one.count_rows(pairs), by_hand_wide, repeat=fewer),
               reference=1.0, reference_name="np.bincount a pair on int64 columns", runs=fewer,
               method="one thread")  # fmt: skip
 
@@ -101,7 +101,7 @@ def _memory(table: MemoryTable, columns: Sequence[np.ndarray], shape: Sequence[i
     setting = f"{len(shape)} columns, 5 levels, {len(columns[0]):,} rows"
     yield row("memory of the encoded rows, ratio", setting, held / as_int64, target=0.25, reference=1.0,
               reference_name="rows as int64", bytes=held)  # fmt: skip
-    peak = _peak(lambda: table.count(pairs))
+    peak = _peak(lambda: table.count_rows(pairs))
     yield row("peak memory while counting all pairs, ratio", setting, (held + peak) / as_int64, target=0.5,
               reference=(as_int64 + _peak(_by_hand([c.astype(np.int64) for c in columns], shape))) / as_int64,
               reference_name="np.bincount a pair on int64 columns", bytes=held + peak)  # fmt: skip

@@ -57,9 +57,9 @@ pairs = list(itertools.combinations(domain.names, 2))
 def clocks():
     return time.perf_counter(), time.process_time()
 table, begun = open_table(path, domain, memory_limit="1GB"), clocks()
-first = table.count(pairs)
+first = table.count_rows(pairs)
 middle = clocks()
-table.count(pairs)
+table.count_rows(pairs)
 end = clocks()
 print(json.dumps({"first": middle[0] - begun[0], "again": end[0] - middle[0], "first_cpu": middle[1] - begun[1],
                   "again_cpu": end[1] - middle[1], "bytes": peak(), "check": int((first[0] * [1, 2, 3, 4, 5]).sum())
@@ -306,14 +306,14 @@ def _spark(folder: Path, rows: int) -> Iterator[Row]:
     frame = spark.read.parquet(str(path)).repartition(4).cache()
     frame.count()
     table = open_table(frame, domain)
-    counted = table.count(pairs)  # encoded and cached from here on
+    counted = table.count_rows(pairs)  # encoded and cached from here on
     frame.createOrReplaceTempView("rows")
     sets = ", ".join(f"({a}, {b})" for a, b in pairs)
     sql = f"SELECT {', '.join(domain.names)}, count(*) FROM rows GROUP BY GROUPING SETS ({sets})"
     begun = time.perf_counter()
     by_hand = spark.sql(sql).collect()
     took = time.perf_counter() - begun
-    again = seconds(lambda: table.count(pairs), repeat=1)
+    again = seconds(lambda: table.count_rows(pairs), repeat=1)
     first = {tuple(r)[:COLUMNS]: r[COLUMNS] for r in by_hand}
     key = (0, 0, *(None,) * (COLUMNS - 2))
     if first[key] != counted[0][0, 0]:

@@ -153,6 +153,7 @@ def test_what_would_bring_the_worst_pair_nearer_is_said():
 
     assert said() == "If a × b matters, name it in a new fit's --workload: more is spent on it then."
     assert "The bins of b were found privately" in said({"b": ["edges", "range"], "c": ["edges"], "a": ["levels"]})
+    assert "name it" not in said(from_independence=0.02, from_sampling=0.07)  # so few records are this far from all
     assert said(workload=True) == "" and said(each=facts((31, 29, 30), scale=64.0 * 20)["each"]) == ""
 
 

@@ -16,6 +16,9 @@ from discreet.learn.regressions.spins import SpinRegressions
 from discreet.learn.spins.field import SpinField
 from discreet.privacy.budget import PureDP
 from discreet.privacy.curator import Curator
+from discreet.tables import jobs
+from discreet.tables.memory import MemoryTable
+from discreet.tables.open import open_table
 from discreet.threads import one_thread
 
 DOMAIN = Domain.of({"a": 3, "b": 3, "c": 3})
@@ -61,6 +64,20 @@ def test_a_flow_has_one_thread(two, seen, deviation):
     flow = flow_to(DOMAIN, {pair: CountTable(pair, counts, deviation**2)}, float(counts.sum()))
     flow.path()
     assert seen and all(one == {1} for one in seen) and threads() == {2}
+
+
+@pytest.mark.parametrize("where", ["memory", "a file"])
+def test_while_rows_are_counted_there_is_one_thread(two, tmp_path, monkeypatch, where):
+    domain = Domain.of({"a": 2, "b": 2})
+    if where == "memory":
+        table = MemoryTable(domain, [np.zeros(9, dtype=np.uint8)] * 2, threads=2, batch_rows=3)
+    else:
+        (tmp_path / "rows.csv").write_text("a,b\n" + "0,1\n" * 9)
+        table = open_table(tmp_path / "rows.csv", domain, threads=2)
+    told, count = [], jobs.Counting.sum_batch
+    monkeypatch.setattr(jobs.Counting, "sum_batch", lambda self, batch: told.append(threads()) or count(self, batch))
+    assert table.count([("a", "b")])[0].sum() == 9
+    assert told and all(one == {1} for one in told) and threads() == {2}
 
 
 def spins(columns):

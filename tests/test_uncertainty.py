@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -25,6 +27,7 @@ from discreet.privacy.curator import Curator, ExactCurator
 from discreet.privacy.query import Marginals
 from discreet.release.fresh_noise import simulated_noise, with_counts
 from discreet.release.interval import Interval, Survival, coverage
+from discreet.release.research import ResearchCurator
 from discreet.release.uncertainty import NoiseIntervals, noise_intervals
 
 
@@ -138,10 +141,40 @@ def test_conditions_that_noise_hides_are_noted() -> None:
     network = BayesianNetwork(domain, {"x": ("rare",)}, tables)
     refit, measured, model, _ = _case(network, 1000, PureDP(0.1), 0)
     found = noise_intervals(refit, measured, model, draws=5, random_state=0)
-    note = NoiseIntervals(network, network, (network,), 0.9, None, 1000.0, 14.0).ask("P(x | rare=yes)").note
-    assert "only some 5 records" in note and "too narrow" in note
-    assert not NoiseIntervals(network, network, (network,), 0.9, None, 1000.0, 14.0).ask("P(x | rare=no)").note
+    known = NoiseIntervals(network, network, (network,), 0.9, None, 1000.0, 14.0)
+    few = known.ask("P(x | rare=yes)")
+    assert "only some 5 records" in few.note and "makes room for how so few" in few.note
+    assert "too narrow" in known.map("x", {"rare": "yes"}).note
+    enough = known.ask("P(x | rare=no)")
+    assert not enough.note and not enough.half_width.any(), "no refit differs, and there is no room"
     assert found.ask("P(x)").note == ""
+    # 5²/(5 + 14) records, and two more that are alike.
+    n, z = 25 / 19, NormalDist().inv_cdf(0.95)
+    q = (0.9 * n + 1) / (n + 2)
+    assert few.lower[0] == pytest.approx(0.9 - z * math.sqrt(q * (1 - q) / n))
+    rows = known.ask("P(x | rare)")
+    assert np.allclose(rows.lower, np.stack([few.lower, enough.lower]))
+
+
+def test_rows_of_hardly_any_record_are_covered() -> None:
+    """90 of 1,000 records have one of six rare levels, whose rows are all unlike the others. The draws are the same in
+    every run: .94 of the cells are covered, .83 by the noise of refits alone."""
+    domain = Domain.of({"a": 7, "x": 2})
+    share = np.array([0.91, *[0.015] * 6])
+    tables = {"a": share, "x": np.array([[0.9, 0.1], *[[0.2, 0.8]] * 3, *[[0.6, 0.4]] * 3])}
+    network = BayesianNetwork(domain, {"x": ("a",)}, tables)
+    hits, alone = [], []
+    learner = OptimalNetwork(network, step_back=False)
+    for seed in range(8):
+        table = table_of(network, 1000, seed)
+        measured = learner.measure(ResearchCurator(table, budget=PureDP("0.1"), seed=seed))
+        model = learner.estimate(measured, domain)
+        found = noise_intervals(learner.estimate, measured, model, draws=20, random_state=0)
+        exact = ExactCurator(table).measure(Marginals(domain, [("a", "x")]))[0].values
+        truth = exact / exact.sum(axis=1, keepdims=True)
+        hits.append(found.ask("P(x | a)").covers(truth)[1:])
+        alone.append(found.of(lambda m: m.ask("P(x | a)").probabilities).covers(truth)[1:])
+    assert np.mean(hits) > 0.9 > np.mean(alone)
 
 
 def test_a_model_of_something_else_is_refused() -> None:

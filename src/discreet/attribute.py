@@ -7,20 +7,20 @@ by looking at private data carries the word in :attr:`Attribute.peeked`, and so 
 from __future__ import annotations
 
 import math
-import sys
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from decimal import Decimal
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from .bins import checked_edges, checked_heaps, checked_spread, checked_writing, decimals_of
 from .dates import Dates
-from .errors import WEIGHTS_REFUSED, InputError, SchemaError, did_you_mean
-from .sought import KEYS, Sought, sought_in
+from .errors import InputError, SchemaError, did_you_mean
+from .keys import read_keys
+from .sought import Sought
 from .spelling import first_twice, level_text, number_or_nan, number_text, plain, tidy
 
 Level = str | int | bool
@@ -40,7 +40,6 @@ PEEKABLE = (
     "ignore_case",
 )
 FINDABLE = ("levels", "edges", "range", "heaps", "spread")
-MOST_DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -206,72 +205,17 @@ class Attribute:
     def _check_edges(self) -> None:
         if self.levels:
             raise SchemaError(f"column {self.name!r} declares both levels and edges; keep one of them")
-        if len(self.edges) < 2:
-            raise SchemaError(f"column {self.name!r}: edges needs at least two numbers, got {list(self.edges)}")
-        for e in self.edges:
-            if isinstance(e, bool) or not isinstance(e, int | float) or not abs(e) <= sys.float_info.max:
-                raise SchemaError(f"column {self.name!r}: edges must be finite numbers, got {e!r}")
-        self._check_step()
-        self._check_decimals()
-        # One form for equal edges, so that equal domains have equal fingerprints: 0, 0.0 and -0.0 are the same edge.
-        object.__setattr__(self, "edges", tuple(float(e) + 0.0 for e in self.edges))
-        if any(a >= b for a, b in zip(self.edges, self.edges[1:], strict=False)):
-            raise SchemaError(f"column {self.name!r}: edges must increase, got {list(self.edges)}")
-        for h in self.heaps:
-            if isinstance(h, bool) or not isinstance(h, int | float) or not abs(h) <= sys.float_info.max:
-                raise SchemaError(f"column {self.name!r}: heaps must be finite numbers, got {h!r}")
-        object.__setattr__(self, "heaps", tuple(sorted(float(h) + 0.0 for h in self.heaps)))
-        if self.integer and self.sought is None and any(not e.is_integer() for e in (*self.edges, *self.heaps)):
-            raise SchemaError(f"column {self.name!r} holds whole numbers, so its edges and heaps must be whole too")
-        self._check_spread()
-
-    def _check_spread(self) -> None:
         if self.spread and self.sought is not None:
             raise SchemaError(f"column {self.name!r}: spread belongs to edges that are known, not to bins to be found")
-        pairs = [tuple(map(plain, pair)) if isinstance(pair, list | tuple) else () for pair in self.spread]
-        said = f"column {self.name!r}: spread holds pairs such as [40, 0.25]: a number in a bin, the part of it below"
-        if any(len(p) != 2 or not all(type(x) in (int, float) and abs(x) < math.inf for x in p) for p in pairs):
-            raise SchemaError(said)
-        before = (-math.inf, -1, 0.0)
-        for x, share in pairs:
-            home = bisect_right(self.edges, x) - 1
-            if not 0 <= home < self.bins or x == self.edges[home] or not 0 <= share <= 1:
-                raise SchemaError(f"{said}; got {[x, share]}")
-            if x <= before[0] or (home == before[1] and share < before[2]):
-                raise SchemaError(f"{said}; numbers and, within a bin, parts must increase; got {[x, share]}")
-            before = (x, home, share)
-        object.__setattr__(self, "spread", tuple((float(x) + 0.0, float(share) + 0.0) for x, share in pairs))
-
-    def _check_step(self) -> None:
-        """One form for one thing: a step of 1 is ``integer``, one of 0.01 two decimals."""
-        step = self.step
-        if step is None:
-            return
-        if isinstance(step, bool) or not isinstance(step, int | float) or not 10.0**-MOST_DECIMALS <= step <= 1e12:
-            raise SchemaError(f"column {self.name!r}: step is a positive number such as 5 or 0.25, got {step!r}")
-        if self.decimals is not None:
-            raise SchemaError(f"column {self.name!r}: step says how many decimals there are; leave decimals out")
-        if self.integer and not float(step).is_integer():
-            raise SchemaError(f"column {self.name!r}: integer = true and step = {step} contradict each other")
-        digits = _decimals(float(step))
-        if digits > MOST_DECIMALS:
-            raise SchemaError(f"column {self.name!r}: step has at most {MOST_DECIMALS} decimals, got {step!r}")
-        object.__setattr__(self, "integer", digits == 0)
-        if step == 10.0**-digits:
-            object.__setattr__(self, "decimals", digits or None)
-        object.__setattr__(self, "step", None if step == 10.0**-digits else float(step))
-
-    def _check_decimals(self) -> None:
-        d = self.decimals
-        if d is None:
-            return
-        if isinstance(d, bool) or not isinstance(d, int) or not 0 <= d <= MOST_DECIMALS:
-            raise SchemaError(f"column {self.name!r}: decimals is a number from 0 to {MOST_DECIMALS}, got {d!r}")
-        if self.integer and d:
-            raise SchemaError(f"column {self.name!r}: integer = true and decimals = {d} contradict each other")
-        if d == 0:  # one form for one thing
-            object.__setattr__(self, "integer", True)
-            object.__setattr__(self, "decimals", None)
+        with _in_column(self.name):
+            edges, heaps = checked_edges(self.edges), checked_heaps(self.heaps)
+            integer, decimals, step = checked_writing(self.integer, self.decimals, self.step)
+            checked = {"edges": edges, "heaps": heaps, "integer": integer, "decimals": decimals, "step": step}
+            checked["spread"] = checked_spread(self.spread, edges)
+        for key, value in checked.items():
+            object.__setattr__(self, key, value)
+        if integer and self.sought is None and any(not x.is_integer() for x in (*edges, *heaps)):
+            raise SchemaError(f"column {self.name!r} holds whole numbers, so its edges and heaps must be whole too")
 
     def _check_levels(self) -> None:
         if not self.levels and self.missing is None and self.other is None:
@@ -325,7 +269,7 @@ class Attribute:
     @property
     def precision(self) -> int | None:
         """How many decimals its numbers are written with; None where that is not known."""
-        return 0 if self.integer else self.decimals if self.step is None else _decimals(self.step)
+        return 0 if self.integer else self.decimals if self.step is None else decimals_of(self.step)
 
     @property
     def _has_ends(self) -> bool:
@@ -441,35 +385,20 @@ class Attribute:
     @classmethod
     def from_dict(cls, name: str, entry: Mapping[str, Any]) -> Attribute:
         """Read the schema-file form; unknown keys are an error, so that a misspelt one is not silently ignored."""
-        for key in entry:  # before what belongs together is looked at: a misspelt key is missing there, too
-            if key in ("weight", "weights"):
-                raise SchemaError(f"column {name!r}: {WEIGHTS_REFUSED}")
-            if key not in _KINDS and key not in KEYS:
-                hint = did_you_mean(key, (*_KINDS, *KEYS))
-                raise SchemaError(f"column {name!r}: unknown key {key!r}{hint}")
-        try:
-            sought, entry = sought_in(entry)
-        except SchemaError as error:
-            raise SchemaError(f"column {name!r}: {error}") from None
-        for key in entry:
-            kind = _KINDS[key]
-            accepted = (int, float) if kind is float else kind
-            if not isinstance(entry[key], accepted) or (kind in (int, float) and isinstance(entry[key], bool)):
-                raise SchemaError(f"column {name!r}: {key} must be {_KIND_WORDS[kind]}")
-        for key in ("peeked", "found"):
-            if not all(isinstance(word, str) for word in entry.get(key, ())):
-                raise SchemaError(f"column {name!r}: {key} must be a list of strings")
-        fields: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
-        }
-        if "dates" in entry:
-            try:
-                fields["dates"] = Dates.from_dict(entry["dates"])
-            except SchemaError as error:
-                raise SchemaError(f"column {name!r}: {error}") from None
+        with _in_column(name):
+            fields, sought = read_keys(entry)
         if "groups" in entry:
             fields["groups"] = _groups(name, entry["groups"])
         return cls(name, **fields, sought=sought)
+
+
+@contextmanager
+def _in_column(name: str) -> Iterator[None]:
+    """Whatever is wrong inside is said of this column."""
+    try:
+        yield
+    except SchemaError as error:
+        raise SchemaError(f"column {name!r}: {error}") from None
 
 
 _compared = attrgetter(*(f.name for f in fields(Attribute)))
@@ -511,37 +440,3 @@ def _groups(name: str, entry: Mapping[str, Any]) -> Groups:
     if not isinstance(entry["codes"], list):
         raise SchemaError(f"column {name!r}: the groups are a list of numbers")
     return Groups(Attribute.from_dict(entry["name"], entry["of"]), tuple(entry["codes"]))
-
-
-def _decimals(step: float) -> int:
-    """How many decimals multiples of it have."""
-    return max(-int(Decimal(repr(step)).normalize().as_tuple().exponent), 0)
-
-
-_KINDS: dict[str, type] = {
-    "levels": list,
-    "edges": list,
-    "missing": str,
-    "other": str,
-    "outside": str,
-    "integer": bool,
-    "peeked": list,
-    "heaps": list,
-    "decimals": int,
-    "step": float,
-    "dates": dict,
-    "missing_values": list,
-    "strip": bool,
-    "ignore_case": bool,
-    "found": list,
-    "spread": list,
-    "groups": dict,
-}
-_KIND_WORDS = {
-    list: "a list",
-    str: "a string",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    dict: 'a table such as {from = 2019-01-01, to = 2024-12-31, by = "month"}',
-}

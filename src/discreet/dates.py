@@ -34,14 +34,15 @@ BEYOND = 2**63 - 1
 
 
 def moments_of(times: NDArray[np.datetime64]) -> NDArray[np.int64]:
-    """Times of any unit in microseconds since 1970. NumPy would wrap around where they are too large."""
-    unit = np.datetime_data(times.dtype)[0]
-    moments = times.astype("M8[us]").astype(np.int64)
-    if unit in _COARSE:
-        most = np.datetime64(BEYOND, "us").astype(times.dtype).astype(np.int64)
-        whole = times.astype(np.int64)
-        moments[whole >= most] = BEYOND
-        moments[(whole <= -most) & ~np.isnat(times)] = -BEYOND
+    """Times of any unit in microseconds since 1970. Of those that are too large NumPy would make others, or fail."""
+    if np.datetime_data(times.dtype)[0] not in _COARSE:
+        return times.astype("M8[us]").astype(np.int64)
+    most = np.datetime64(BEYOND, "us").astype(times.dtype).astype(np.int64)
+    whole = times.astype(np.int64)
+    after, before = whole >= most, (whole <= -most) & ~np.isnat(times)
+    whole[after | before] = 0
+    moments = whole.view(times.dtype).astype("M8[us]").astype(np.int64)
+    moments[after], moments[before] = BEYOND, -BEYOND
     return moments
 
 

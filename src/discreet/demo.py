@@ -50,10 +50,10 @@ class Played:
         return {"files": files, "commands": self.commands, "answers": self.answers, "spent": spent}
 
 
-def play(directory: Path, people: int, run: Run, commands: Sequence[str] = ()) -> Played:
+def play(directory: Path, people: int, run: Run) -> Played:
     """Play the demonstration in a folder.
 
-    ``run`` runs a command line in this process and returns its exit code; ``commands`` are those that there are.
+    ``run`` runs a command line in this process and returns its exit code.
     """
     played = Played()
 
@@ -106,18 +106,16 @@ def play(directory: Path, people: int, run: Run, commands: Sequence[str] = ()) -
     steps = [
         ("Synthetic records, as many as you like; they cost nothing:",
          ["sample", at["model.zip"], "-n", str(people), "-o", at["synthetic.csv"]]),
+        ("A report for people, one page that needs no network:",
+         ["report", at["model.zip"], "-o", at["report.html"]]),
         ("Anybody can check the released file:", ["verify", at["model.zip"]]),
         ("What was spent, and what is left:", ["ledger", "show", at["ledger.db"]]),
     ]  # fmt: skip
-    if "report" in commands:
-        report = ["report", at["model.zip"], "-o", at["report.html"]]
-        steps.insert(1, ("A report for people, one page that needs no network:", report))
     if not all(step(text, arguments) for text, arguments in steps):
         return played
     print(f"\nThe files are in {directory.resolve()}. model.zip and synthetic.csv can be published; patients.csv is")
     print(f"private; keep ledger.db, which remembers what was spent. Spent here: ε = {EPSILON} of {TOTAL}.")
-    if "report" in commands:
-        print(f"Open the report in a browser: {Path(at['report.html']).resolve()}")
+    print(f"Open the report in a browser: {Path(at['report.html']).resolve()}")
     return played
 
 

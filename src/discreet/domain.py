@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -90,7 +89,7 @@ class Domain:
 
     # -- looking things up ---------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(self._index)
 
@@ -128,9 +127,11 @@ class Domain:
     def project(self, names: Iterable[str] | str) -> Domain:
         """The domain of these columns, in the order given."""
         wanted = (names,) if isinstance(names, str) else tuple(names)
-        with suppress(TypeError):  # a name that has no hash is none of ours, as is said below
+        try:
             if (known := self._parts.get(wanted)) is not None:
                 return known
+        except TypeError:  # a name that has no hash is none of ours, as is said below
+            pass
         chosen = tuple(self.attributes[self.index(n)] for n in wanted)
         among = set(wanted)
         rules = tuple(d for d in self.dependencies if among >= {*d.columns})
@@ -144,16 +145,21 @@ class Domain:
         for a in other.attributes:
             if a.name in self and self[a.name] != a:
                 raise SchemaError(f"column {a.name!r} has two different definitions in the domains to be merged")
+        if not other.impossible and not other.dependencies and all(name in self for name in other):
+            return self
         rules = (*self.impossible, *(r for r in other.impossible if r not in self.impossible))
         attributes = self.attributes + tuple(a for a in other.attributes if a.name not in self)
         return Domain(attributes, rules, (*self.dependencies, *other.dependencies))
 
     def clique(self, names: Iterable[str] | str) -> Clique:
         """A set of columns in the order of the domain: the one way to write a clique."""
-        chosen = [names] if isinstance(names, str) else list(names)
-        positions = sorted({self.index(n) for n in chosen})
+        chosen = (names,) if isinstance(names, str) else tuple(names)
+        found = [self.index(n) for n in chosen]
+        positions = sorted({*found})
+        if positions == found:
+            return chosen
         if len(positions) != len(chosen):
-            raise InputError(f"a clique names each column once, got {tuple(chosen)}")
+            raise InputError(f"a clique names each column once, got {chosen}")
         return tuple(self.attributes[i].name for i in positions)
 
     def _rules_within(self, names: Container[str]) -> tuple[Rule, ...]:

@@ -15,6 +15,9 @@ from .spec import Spec
 _SECONDS_PER_DRAW = {"laplace": 6e-6, "gaussian": 10e-6}
 _SECONDS_PER_CANDIDATE = 7e-5  # of a private search: one table counted and scored, at some thousand rows
 _SECONDS_PER_PAIR_CELL = 2e-4
+_MOST_KEPT, _KEPT_FOR_EACH_PAIR = 1 << 22, 10
+"""Cells of tables that were counted and are kept (:class:`discreet.tables.jobs.JobTable`), and those of a search: by
+pairs of levels."""
 _BASE_BYTES = 150 * 2**20  # Python with NumPy, SciPy and OpenDP
 
 
@@ -43,7 +46,8 @@ def cost_forecast(spec: Spec, domain: Domain, procedure: Procedure) -> CostForec
     seconds = sum(t.cells * _SECONDS_PER_DRAW.get(t.noise.kind, 1e-5) for t in procedure.tables)
     table_bytes = 5 * 8 * procedure.cells  # counts, noisy counts, and their consistent copies
     if (most := learner.most_work(domain)) is not None:
-        return CostForecast(_BASE_BYTES + table_bytes + most[0], seconds + most[1], at_most=True)
+        kept = 8 * min(_MOST_KEPT, _KEPT_FOR_EACH_PAIR * sum(domain.shape) ** 2)
+        return CostForecast(_BASE_BYTES + table_bytes + kept + most[0], seconds + most[1], at_most=True)
     if compared := learner.compared(domain):
         note = "The graph is not known yet, so this is for the search; the forecast of inference comes with the model."
         return CostForecast(_BASE_BYTES + table_bytes, seconds + compared * _SECONDS_PER_CANDIDATE, (note,))

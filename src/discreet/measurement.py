@@ -382,10 +382,11 @@ class Measurements(tuple[Measurement, ...]):
     def to_archive(self) -> tuple[dict[str, Any], dict[str, IntArray]]:
         """Header and arrays of the file. Exact and research values refuse: whatever has them is no release."""
         self._check_release()
+        domain = self.domain
         header = {
             "kind": MEASUREMENTS,
-            "domain": self.domain.to_dict(),
-            "peeked": {k: list(v) for k, v in self.domain.peeked.items()},
+            "domain": domain.to_dict(),
+            "peeked": {k: list(v) for k, v in domain.peeked.items()},
             "release": dict(self.release),
             "measurements": [
                 {

@@ -13,13 +13,12 @@ import secrets
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from typing import TYPE_CHECKING, Literal
 
 from .errors import InputError, LedgerError
+
+if TYPE_CHECKING:  # slow to import, and only who signs or checks needs it
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 Purpose = Literal["release", "ledger entry"]
 _PREFIX = "ed25519:"
@@ -48,6 +47,8 @@ class SigningKey:
     """A private key. It never leaves the file that it is kept in, and is no part of any release."""
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
+        from cryptography.hazmat.primitives import serialization
+
         self._private = private
         raw = private.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
         self.public = _word(raw)
@@ -56,6 +57,9 @@ class SigningKey:
     def made_at(cls, path: Path) -> SigningKey:
         """The key of this file; a new one if there is none. Of several processes that make one, one wins."""
         if not path.exists():
+            from cryptography.hazmat.primitives import serialization
+            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
             private = Ed25519PrivateKey.generate()
             pem = private.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -79,10 +83,14 @@ class SigningKey:
     @classmethod
     def of(cls, path: Path) -> SigningKey:
         """The key that is kept in this file, which must not be readable by everybody."""
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
         try:
             if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o007:
                 raise LedgerError(f"everybody may read the key {path}; `chmod 600 {path}` first")
-            private = serialization.load_pem_private_key(path.read_bytes(), password=None)
+            private = load_pem_private_key(path.read_bytes(), password=None)
         except OSError as error:
             raise LedgerError(f"cannot read the key {path}: {error.strerror}") from None
         except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -100,6 +108,9 @@ def is_signed(public: str, purpose: Purpose, message: str, signature: str) -> bo
     key, raw = _raw(public), _raw(signature)
     if key is None or raw is None:
         return False
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
     try:
         Ed25519PublicKey.from_public_bytes(key).verify(raw, _message(purpose, message))
     except (InvalidSignature, ValueError):

@@ -94,6 +94,18 @@ def test_who_listens_to_what_work_says_does_not_hear_of_its_time(monkeypatch):
     assert "drawing noise" in terminal.getvalue() and not heard.getvalue()
 
 
+def test_audits_say_how_far_they_are():
+    from discreet import Domain, PrivacyUnit
+    from discreet.audit import audit_replay, releasing_tables
+
+    heard, domain = [], Domain.of({"a": 2})
+    with listening(lambda *told: heard.append(told)):
+        audit_replay(releasing_tables(domain, [("a",)]), domain, PrivacyUnit(), PureDP(1), count=3)
+    assert [told for told in heard if told[0].startswith("replay")] == [
+        ("replay on neighbours, add-remove", done, 3) for done in range(4)
+    ]
+
+
 def spend_it(budget):
     from discreet import Curator, PrivacyUnit, encode, networks, resolve
 

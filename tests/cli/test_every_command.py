@@ -25,7 +25,7 @@ def leaves(command, path=()):
     return {k: v for name, each in inner.items() for k, v in leaves(each, (*path, name)).items()}
 
 
-COMMANDS = leaves(typer.main.get_command(cli_app.app))
+COMMANDS = leaves(typer.main.get_command(cli_app.commands()))
 FIT = ["data.csv", "--schema", "schema.toml", "--epsilon", "1"]
 TABLE = ["--table", "smoke", "--epsilon", "1"]
 # In order: some need what an earlier one has made.

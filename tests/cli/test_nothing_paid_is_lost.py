@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from command_desk import assert_discreet, contents
 
-import discreet.privacy.ledger as ledger_module
+import discreet.privacy.ledger_log as ledger_module
 from discreet.cli import main
 from discreet.errors import CostError
 from discreet.learn.networks.optimal import OptimalNetwork

@@ -11,11 +11,14 @@ from discreet.count_table import CountTable
 from discreet.domain import Domain
 from discreet.errors import FileFormatError, InputError
 from discreet.learn.consistency import consistent, estimated_total, pooled, reconciled
+from discreet.learn.fields import mirror
 from discreet.learn.fields.adaptive import AdaptiveField
 from discreet.learn.fields.allocation import portions
 from discreet.learn.fields.growth import Prices
 from discreet.learn.fields.purpose import Purpose
+from discreet.learn.fields.rounds import fitted
 from discreet.learn.self_check import _squared
+from discreet.models import MarkovRandomField
 from discreet.models.generators import network as random_network
 from discreet.privacy.budget import ZCDP, ApproxDP
 from discreet.privacy.queries.interactions import Interactions, moved_together, together
@@ -225,3 +228,40 @@ def test_a_file_cannot_say_that_it_is_the_interaction_of_others(forged):
     entry["grid"] = forged.get("grid", entry["grid"])
     with pytest.raises(FileFormatError):
         Measurements.from_archive(header, arrays)
+
+
+def _fitted_error(table, measured):
+    """Total variation between all columns at once in the records and in the model."""
+    mirror._last.clear()
+    fit = fitted(table.domain, measured)
+    every = table.domain.names
+    model = MarkovRandomField(table.domain, fit.field.potentials(fit.theta)).marginal(every).probabilities
+    (counts,) = table.count([every])
+    return float(0.5 * np.abs(model - counts / counts.sum()).sum())
+
+
+def test_weak_interactions_of_three_columns_are_learned_less_closely_and_clear_ones_as_closely_as_pairs(monkeypatch):
+    rng = np.random.default_rng(4)
+    domain = Domain.of({f"c{i}": 2 for i in range(8)})
+    hidden = rng.random(20_000)
+    codes = (rng.random((20_000, 8)) < 0.2 + 0.6 * hidden[:, None]).astype(np.int64)
+    clear = codes.copy()
+    clear[:, 7] = codes[:, 0] ^ codes[:, 1]
+    sets = [list(itertools.combinations(domain.names, k)) for k in (1, 2, 3)]
+
+    def errors(table):
+        out = []
+        for seed in range(3):
+            curator = ResearchCurator(table, budget=ZCDP(1), seed=seed)
+            first = curator.measure(Marginals(domain, sets[0]), ZCDP("0.01"))
+            more = [curator.measure(Interactions(domain, own), ZCDP("0.0005")) for own in sets[1:]]
+            out.append(_fitted_error(table, Measurements([*first, *more[0], *more[1]])))
+        return float(np.mean(out))
+
+    weak, strong = encode(codes, domain), encode(clear, domain)
+    found = errors(weak), errors(strong)
+    monkeypatch.setattr(mirror, "WEAKEST", 1.0)
+    assert found[0] < 0.97 * errors(weak) and found[1] < 1.03 * errors(strong)
+    monkeypatch.setattr(mirror, "CLEAR", 1e9)
+    monkeypatch.setattr(mirror, "WEAKEST", 1 / 16)
+    assert errors(strong) > 1.5 * found[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -20,10 +21,13 @@ from discreet.learn.networks.found import FoundNetwork
 from discreet.privacy.budget import ApproxDP, PureDP
 from discreet.privacy.curator import ExactCurator
 from discreet.privacy.query import Marginals
+from discreet.progress import listening
+from discreet.release import Release
 from discreet.release.fresh_noise import with_counts
 from discreet.release.interval import coverage
 from discreet.release.research import ResearchCurator
 from discreet.release.uncertainty import intervals_at_once
+from discreet.spec import Spec
 from discreet.tables.encode import encode
 
 
@@ -86,7 +90,7 @@ def test_a_fit_of_little_noise_is_right_to_a_part_of_it(monkeypatch: pytest.Monk
     with monkeypatch.context() as loosely:
         loosely.setattr(mirror, "PRECISION", 100.0)
         loose = last(flow)
-    monkeypatch.setattr(mirror, "MOST_CLOSELY", 0)  # L-BFGS by itself
+    monkeypatch.setattr(mirror, "MOST_INTERACTIONS", 0)  # L-BFGS by itself
     monkeypatch.setattr(mirror, "MOST_ITERATIONS_CLOSELY", 3000)
     exact = last(replace(flow, tolerance=flow.tolerance * 1e-6))
     noise = math.sqrt(flow.tolerance)
@@ -168,3 +172,18 @@ def test_coverage_of_the_fit_to_exact_tables(budget) -> None:
     assert 0.84 <= coverage(intervals, targets) <= 0.96
     narrow = [i.__class__(i.estimate, (i.estimate + i.lower) / 2, (i.estimate + i.upper) / 2, 0.9) for i in intervals]
     assert coverage(narrow, targets) < 0.8
+
+
+def test_where_there_are_too_many_interactions_refits_are_heard_of_and_forecast(monkeypatch) -> None:
+    domain, _, measured = _measured(AdaptiveField(), "asia", 2000, PureDP(1))
+    model = AdaptiveField().estimate(measured, domain)
+    release = Release(model, Spec("field", "adaptive"), measured)
+    at_once = release.interval_seconds(1000)
+    monkeypatch.setattr(refits, "MOST_INTERACTIONS", 0)
+    monkeypatch.setattr("discreet.release.release.MOST_INTERACTIONS", 0)
+    monkeypatch.setattr(Release, "refit", lambda self: time.sleep(0.01))
+    assert release.interval_seconds(1000) >= 10 > at_once
+    heard: list[tuple[str, int, int]] = []
+    with listening(lambda *said: heard.append(said)):
+        AdaptiveField().estimates([measured] * 4, domain)
+    assert heard == [("noise intervals", i, 3) for i in range(4)]

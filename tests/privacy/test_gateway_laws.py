@@ -24,11 +24,12 @@ from discreet.domain import Domain
 from discreet.privacy.accounting import Cost
 from discreet.privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 from discreet.privacy.calibration import plan_selection, plan_threshold
-from discreet.privacy.curator import Curator, Selection
+from discreet.privacy.curator import Curator
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.levels import Released
 from discreet.privacy.mechanisms import NoiseCall, SecureGateway
 from discreet.privacy.query import GroupedScore, LargestSum, Marginals
+from discreet.privacy.selection import Selection
 from discreet.privacy.stability import StabilityTest, plan_stability
 from discreet.privacy.unit import PrivacyUnit, Sensitivity
 from discreet.progress import listening

@@ -307,7 +307,7 @@ def test_names_with_odd_characters(tmp_path):
 
 
 def test_a_read_only_ledger_can_be_read_and_not_charged(spent_path, monkeypatch):
-    monkeypatch.setattr("discreet.privacy.ledger.connect", lambda path, mode: connect(path, "ro"))
+    monkeypatch.setattr("discreet.privacy.ledger_log.connect", lambda path, mode: connect(path, "ro"))
     ledger = Ledger.open(spent_path)
     assert ledger.spent == PureDP(0.625)
     assert ledger.verify() == []
@@ -325,7 +325,7 @@ def test_a_full_disk_spends_nothing(path, monkeypatch):
         connection.execute(f"PRAGMA max_page_count = {pages + 1}")
         return connection
 
-    monkeypatch.setattr("discreet.privacy.ledger.connect", limited)
+    monkeypatch.setattr("discreet.privacy.ledger_log.connect", limited)
     taken = 0
     with pytest.raises(LedgerError, match=r"nothing was spent.*full"):
         for _ in range(1000):
@@ -361,7 +361,7 @@ def test_a_ledger_that_is_replaced_while_it_is_charged_is_noticed(path, tmp_path
                 os.replace(tmp_path / "copy", path)
         return patiently(connection, place, statement, values)
 
-    monkeypatch.setattr("discreet.privacy.ledger.patiently", replacing)
+    monkeypatch.setattr("discreet.privacy.ledger_log.patiently", replacing)
     try:
         ledger.charge(PureDP(0.25), ROW)
     except LedgerError as error:
@@ -387,7 +387,7 @@ def test_a_ledger_that_is_replaced_while_a_charge_is_tried_again_is_noticed(path
             os.replace(tmp_path / "copy", path)
         return patiently(connection, place, statement, values)
 
-    monkeypatch.setattr("discreet.privacy.ledger.patiently", failing_once)
+    monkeypatch.setattr("discreet.privacy.ledger_log.patiently", failing_once)
     with pytest.raises(LedgerError, match="nothing was spent"):
         ledger.charge(PureDP(0.5), ROW)
     with pytest.raises(DamagedLedgerError, match="replaced"):
@@ -539,6 +539,9 @@ def kill_in_the_middle(tmp_path, kills):
     for _ in range(kills):
         process = run(RELEASER, path, released)
         assert process.stdout.readline() == "ready\n"
+        end = time.monotonic() + 60
+        while not released.read_text() and time.monotonic() < end:  # on a busy machine nothing may come for a while
+            time.sleep(0.01)
         time.sleep(luck.uniform(0.0, patience))
         process.send_signal(signal.SIGKILL)
         process.communicate()

@@ -56,6 +56,13 @@ def test_a_model_that_is_no_release_is_refused(tmp_path):
             report_html(model, card_text=CARD)
 
 
+def test_commands_in_sentences_are_code_and_labels_are_not_html(release):
+    caution = "`discreet plan --methods` may help with <b>"
+    model = release["model"].with_card({**release["model"].card, "caution": caution})
+    html = report_html(model, card_text=CARD)
+    assert "<code>discreet plan --methods</code> may help with &lt;b&gt;" in html
+
+
 def test_labels_cannot_write_html():
     from discreet.models import BayesianNetwork
 

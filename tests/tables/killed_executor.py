@@ -51,6 +51,7 @@ table = open_table(frame, domain, unit="who")
 before = engines.same_sums(table, reference, domain)
 first = executors()
 os.kill(first[0], signal.SIGKILL)
+table._counted = None  # what was counted before is kept, and the rows would not be asked
 after = engines.same_sums(table, reference, domain)
 chosen = engines.all_cells(table.clip(2, engines.KEY)) == engines.all_cells(reference.clip(2, engines.KEY))
 
@@ -58,6 +59,9 @@ chosen = engines.all_cells(table.clip(2, engines.KEY)) == engines.all_cells(refe
 # A fit: while the rows are counted the second time, an executor is killed.
 class Killing(SparkTable):
     passes = 0
+
+    def count(self, cliques, grouped=()):
+        return self.count_rows(cliques, grouped)
 
     def _run(self, job):
         Killing.passes += 1

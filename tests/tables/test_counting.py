@@ -3,12 +3,14 @@
 import itertools
 import math
 from collections import Counter
+from copy import copy
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.attribute import Groups
 from discreet.domain import Attribute, Domain
 from discreet.errors import InputError
 from discreet.tables import counting, memory
@@ -227,3 +229,71 @@ def test_blocks_of_files_and_of_spark_refuse_codes_that_do_not_fit(levels, small
     assert layout.unpack_whole(packed, 1, None).columns["a"].tolist() == [levels - 1]
     with pytest.raises(InputError, match=f"too small for its {levels:,} levels"):
         layout.pack(Block({"a": np.zeros(1, dtype=small)}, None, 1))
+
+
+# -- what was counted is kept ------------------------------------------------------------------------------------------
+
+
+class Watched(MemoryTable):
+    """Remembers which tables went over the rows."""
+
+    def _run(self, job):
+        self.__dict__.setdefault("asked", []).append(job.cliques)
+        return super()._run(job)
+
+
+def watched():
+    domain = Domain.of({"a": 2, "b": 3, "c": 2})
+    rng = np.random.default_rng(3)
+    return Watched(domain, [rng.integers(0, k, 500).astype(np.uint8) for k in domain.shape])
+
+
+def test_a_table_is_counted_once():
+    table = watched()
+    first = table.count([("a", "b"), ("c",), ("a", "b")])
+    again = table.count([("b", "c"), ("a", "b"), ("c",)])
+    assert table.asked == [(("a", "b"), ("c",)), (("b", "c"),)]
+    asked = [("a", "b"), ("c",), ("a", "b"), ("b", "c"), ("a", "b"), ("c",)]
+    for mine, fresh in zip((*first, *again), watched().count_rows(asked), strict=True):
+        np.testing.assert_array_equal(mine, fresh)
+
+
+def test_who_changes_a_count_changes_nobody_elses():
+    table = watched()
+    (first,) = table.count([("a",)])
+    expected = first.copy()
+    first += 7
+    (second,) = table.count([("a",)])
+    second += 7
+    np.testing.assert_array_equal(table.count([("a",)])[0], expected)
+
+
+def test_other_rows_are_counted_by_themselves():
+    table = watched()
+    (whole,) = table.count([("a",)])
+    parts = table.split(2, bytes(16))
+    assert sum(part.count([("a",)])[0] for part in parts).tolist() == whole.tolist()
+    assert all(part.count([("a",)])[0].sum() < whole.sum() for part in parts)
+    assert all("_counted" not in vars(copy(part)) for part in (table, *parts))
+    table.close()
+    assert table._counted is None
+
+
+def test_levels_taken_together_are_kept_by_what_they_hold():
+    table = watched()
+    b = table.domain["b"]
+    together = [Attribute.categorical("g", 2, groups=Groups(b, codes)) for codes in ((0, 0, 1), (0, 1, 1))]
+    one, other = (table.count([("a", "g")], [g])[0] for g in together)
+    ((whole,)) = table.count([("a", "b")])
+    assert one.tolist() == np.stack([whole[:, :2].sum(axis=1), whole[:, 2]], axis=1).tolist()
+    assert other.tolist() == np.stack([whole[:, 0], whole[:, 1:].sum(axis=1)], axis=1).tolist()
+    kept, new = table.count([("a", "g"), ("c",)], together[:1])  # rows are asked for c alone
+    assert kept.tolist() == one.tolist() and new.sum() == whole.sum()
+
+
+def test_only_so_much_is_kept(monkeypatch):
+    monkeypatch.setattr("discreet.tables.jobs.MOST_KEPT", 7)
+    table = watched()
+    for _ in range(2):
+        table.count([("a", "b"), ("b", "c"), ("a",)])
+    assert table.asked == [(("a", "b"), ("b", "c"), ("a",)), (("b", "c"), ("a",))]

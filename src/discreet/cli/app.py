@@ -6,69 +6,58 @@ import contextlib
 import gc
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from .._version import __version__
 from ..progress import remarking
-from . import (
-    attack,
-    audit,
-    bench,
-    bounds,
-    certify,
-    demo,
-    docs,
-    evaluate,
-    fit,
-    ledger,
-    measure,
-    query,
-    report,
-    sample,
-    schema,
-    show,
-    start,
-    structure,
-    verify,
-)
 from .command import Commands
 from .console import fall_silent, note, open_streams
 from .failures import HELP, Exit, explain
 
-app = Commands(name="discreet", pretty_exceptions_enable=False, epilog=HELP)  # a traceback may show private values
-COMMANDS: tuple[tuple[str, Any], ...] = (
-    ("start", start.start),
-    ("schema", schema.app),
-    ("plan", fit.plan),
-    ("fit", fit.fit),
-    ("structure", structure.structure),
-    ("measure", measure.measure),
-    ("certify", certify.certify),
-    ("evaluate", evaluate.evaluate),
-    ("show", show.show),
-    ("verify", verify.verify),
-    ("query", query.query),
-    ("map", query.most_probable),
-    ("sample", sample.sample),
-    ("report", report.report),
-    ("explore", report.explore),
-    ("bounds", bounds.bounds),
-    ("ledger", ledger.app),
-    ("audit", audit.audit),
-    ("attack", attack.attack),
-    ("bench", bench.bench),
-    ("demo", demo.demo),
-    ("docs", docs.docs),
-)
-for name, what in COMMANDS:
-    if isinstance(what, typer.Typer):
-        app.add_typer(what, name=name)
-    else:
-        app.add(what, name)
+COMMANDS = {
+    "start": "start.start",
+    "schema": "schema.app",
+    "plan": "fit.plan",
+    "fit": "fit.fit",
+    "structure": "structure.structure",
+    "measure": "measure.measure",
+    "certify": "certify.certify",
+    "evaluate": "evaluate.evaluate",
+    "show": "show.show",
+    "verify": "verify.verify",
+    "query": "query.query",
+    "map": "query.most_probable",
+    "sample": "sample.sample",
+    "report": "report.report",
+    "explore": "report.explore",
+    "bounds": "bounds.bounds",
+    "ledger": "ledger.app",
+    "audit": "audit.audit",
+    "attack": "attack.attack",
+    "bench": "bench.bench",
+    "demo": "demo.demo",
+    "docs": "docs.docs",
+}
+"""Where each command lives. What is called needs none of the others; help lists them all."""
+
+
+def commands(wanted: Iterable[str] = COMMANDS) -> Commands:
+    """The command line, with these commands."""
+    app = Commands(name="discreet", pretty_exceptions_enable=False, epilog=HELP)  # a traceback may show private values
+    app.callback()(root)
+    for name in wanted:
+        module, _, attribute = COMMANDS[name].partition(".")
+        what = getattr(import_module(f".{module}", __package__), attribute)
+        if isinstance(what, typer.Typer):
+            app.add_typer(what, name=name)
+        else:
+            app.add(what, name)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -77,7 +66,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
@@ -102,7 +90,7 @@ def root(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The entry point: run a command and return its exit code."""
-    gc.set_threshold(50_000)  # modules that are loaded are no garbage, and to look for it took a tenth of a command
+    gc.set_threshold(200_000)  # modules that are loaded are no garbage, and to look for it took a tenth of a command
     open_streams()
     with contextlib.suppress(ValueError):  # not the main thread: then signals are somebody else's
         if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:  # to be stopped by a scheduler is as Ctrl-C is
@@ -122,9 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @cache
-def _command() -> Any:
-    """All commands with their options: putting them together takes longer than many a command."""
-    return typer.main.get_command(app)
+def _command(name: str | None) -> Any:
+    """This command, or all of them, with their options: putting all together takes longer than many a command."""
+    return typer.main.get_command(commands(COMMANDS if name is None else (name,)))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -132,9 +120,10 @@ def run(arguments: Sequence[str]) -> int:
 
     Commands find this function in their context: the demonstration plays whole command lines.
     """
+    name = arguments[0] if arguments and arguments[0] in COMMANDS else None
     try:
         with remarking(note):
-            result = _command()(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
+            result = _command(name)(list(arguments), prog_name="discreet", standalone_mode=False, obj=run)
     except (SystemExit, BrokenPipeError):  # how rich and typer end when nobody reads the output any more
         return int(Exit.OK)
     except (Exception, KeyboardInterrupt) as error:

@@ -13,10 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-
 from ..progress import listening, with_budget
 
 _WIDTH_OF_A_FILE = 160
@@ -93,6 +89,9 @@ def clean(text: str) -> str:
 
 def say_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[str] = ()) -> None:
     """A table; the columns named in ``right`` are aligned to the right."""
+    from rich.console import Console  # most answers are lines
+    from rich.table import Table
+
     out = sys.stdout
     width = None if out.isatty() else _WIDTH_OF_A_FILE
     # Labels of bins look like markup ("[0, 18)"), and must not be taken for it.
@@ -129,6 +128,8 @@ def waiting(text: str) -> Iterator[None]:
         with _now_and_then(lambda: text):
             yield
         return
+    from rich.console import Console
+
     status = Console(file=sys.stderr).status(text)
     timer = threading.Timer(_PATIENCE_SECONDS, status.start)
     timer.start()
@@ -184,6 +185,8 @@ def progress() -> Iterator[None]:
         with _in_lines():
             yield
         return
+    from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # not needed for most commands
 
     begun = time.monotonic()

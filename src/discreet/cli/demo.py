@@ -31,10 +31,8 @@ def demo(
     """
     from ..demo import play
 
-    whole = context.find_root()
-    run, commands = whole.obj, whole.command.list_commands(whole)  # type: ignore[attr-defined]
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
-        played = play(directory, people, run, commands)
+        played = play(directory, people, context.find_root().obj)
     if played.code:
         raise typer.Exit(played.code)
     if as_json:

@@ -66,10 +66,11 @@ def _digest(release: Release, draws: int, seed: int) -> str:
         json.dumps(
             {
                 "by": [__version__, draws, seed, FORM],
-                "spec": plain(release.spec.to_dict()),
+                "spec": release.spec.to_dict(),
                 "model": said,
-                "sums": plain(about),
-            }
+                "sums": about,
+            },
+            default=plain,
         ).encode()
     )
     for name, array in sorted({**tables, **{f"sums {k}": v for k, v in sums.items()}}.items()):

@@ -11,7 +11,7 @@ import typer
 from ..errors import CostError, InputError
 from ..progress import track
 from . import kept, options
-from .console import note, progress, say, say_json, say_table
+from .console import note, progress, say, say_json, say_table, waiting
 from .failures import WrongUse
 
 if TYPE_CHECKING:
@@ -198,7 +198,8 @@ def affordable_draws(release: Release) -> int | None:
     """How many refits fit into the time that people wait; None, with a remark, if too few for an interval do."""
     from ..release import DRAWS
 
-    seconds = release.interval_seconds(DRAWS)
+    with waiting("fitting the model once more, to know how long its ± takes"):
+        seconds = release.interval_seconds(DRAWS)
     draws = DRAWS if seconds <= PATIENCE else max(int(DRAWS * PATIENCE / seconds), 0)
     if draws >= FEWEST_DRAWS:
         return draws

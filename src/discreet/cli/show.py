@@ -10,7 +10,7 @@ import typer
 
 from ..errors import CostError, FileFormatError, InputError, counted
 from . import kept, options, places
-from .console import say, say_json, say_table
+from .console import say, say_json, say_table, waiting
 from .failures import WrongUse
 
 if TYPE_CHECKING:
@@ -88,14 +88,13 @@ def show(
 
 
 def kind_of(file: Path) -> str:
-    from ..io.archive import read_archive
+    from ..io.archive import read_kind
 
     if file.is_dir():
         raise FileFormatError(f"{file} is a folder; name a released file")
     if not file.exists():
         raise FileFormatError(f"there is no file {file}")
-    header, _ = read_archive(file)
-    return str(header.get("kind"))
+    return read_kind(file)
 
 
 def statement_of(file: Path, release: Any) -> list[str]:
@@ -168,7 +167,9 @@ def _doubtful(release: Release) -> list[str]:
     try:
         if not release.has_intervals:
             return []
-        if release.interval_seconds(DRAWS) > _PATIENCE_SECONDS:
+        with waiting("fitting the model once more, to know how long its ± takes"):
+            seconds = release.interval_seconds(DRAWS)
+        if seconds > _PATIENCE_SECONDS:
             return ["Which edges noise alone could have made, `discreet report` says; it takes a while."]
         intervals = kept.intervals(release, 0.9, DRAWS, 0)
     except (InputError, CostError):

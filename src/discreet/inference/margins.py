@@ -92,7 +92,7 @@ class _Map:
         none = [np.empty(0, dtype=np.int32)]
         at = np.concatenate([r for r, _ in links] or none), np.concatenate([c for _, c in links] or none)
         self._matrix = csr_array((np.ones(len(at[0])), at), shape=(rows, columns))
-        self._transpose = self._matrix.T
+        self._transpose = self._matrix.T.tocsr()  # by rows: faster by half than by columns
 
     def collect(self, vector: Array) -> Array:
         out: Array = self._matrix @ vector

@@ -97,6 +97,13 @@ def read_archive(
         return header, {name: _load(stream, entries[_entry_name(name)], *described[name]) for name in described}
 
 
+def read_kind(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> str:
+    """What a native file says that it holds. Its arrays are not looked at: :func:`read_archive` verifies them."""
+    with open_checked(source, limits, "file_bytes") as (stream, size):
+        entries = {entry.name: entry for entry in read_directory(stream, size, limits)}
+        return str(_read_header(stream, entries, limits).get("kind"))
+
+
 def read_signature(source: PathLike | bytes, limits: Limits = DEFAULT_LIMITS) -> tuple[str, str | None]:
     """The digest of a native file and the line of its signature, None when it has none. Checks neither: it is for files
     that :func:`read_archive` has read."""

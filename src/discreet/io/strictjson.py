@@ -63,7 +63,8 @@ def parse_json(data: bytes, limits: Limits = DEFAULT_LIMITS) -> dict[str, Any]:
             parse_float=_finite,
             parse_int=_bounded_integer,
         )
-        json.dumps(value, ensure_ascii=False).encode("utf-8")  # refuses lone surrogates, which no terminal can print
+        if "\\u" in text:  # the one way to write lone surrogates, which no terminal can print: refused
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as error:
         raise FileFormatError(f"its header is not JSON: {error.msg} (line {error.lineno}, {error.colno})") from None
     except UnicodeEncodeError:

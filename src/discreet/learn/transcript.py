@@ -34,9 +34,10 @@ from ..domain import Domain, in_groups
 from ..errors import BudgetError, FileFormatError, InputError, LedgerError
 from ..measurement import Measurement, Measurements, Noise
 from ..privacy.account import Booking
-from ..privacy.curator import Curator, Selection
+from ..privacy.curator import Curator
 from ..privacy.ledger_entries import Had
 from ..privacy.requests import Ask, Measure, Request
+from ..privacy.selection import Selection
 from ..privacy.stability import Stability
 from ..privacy.unlisted import Unlisted
 from ..privacy.voting import Vote

@@ -253,13 +253,18 @@ def mutual_information(model: Distribution) -> dict[tuple[str, str], float]:
     """Of the two ends of every edge, in nats."""
     fits = model.forecast.bytes <= DEFAULT_MEMORY_LIMIT
     beliefs: Any = model._calibrated if fits else infer(model.domain, model.potentials, random_state=0)
-    out = {}
-    for a, b in model.edges:
-        p = beliefs.probabilities((a, b)) if fits else beliefs.marginal((a, b)).exp()
-        independent = np.outer(p.sum(axis=1), p.sum(axis=0))
-        ratio = np.divide(p, independent, out=np.ones_like(p), where=p > 0)
-        out[a, b] = max(float((p * np.log(ratio)).sum()), 0.0)
-    return out
+    alike: dict[tuple[int, ...], list[tuple[tuple[str, str], NDArray[np.float64]]]] = {}
+    for edge in model.edges:
+        p = beliefs.probabilities(edge) if fits else beliefs.marginal(edge).exp()
+        alike.setdefault(p.shape, []).append((edge, p))
+    out: dict[tuple[str, str], float] = {}
+    for group in alike.values():  # tables of one shape at once
+        tables = np.stack([p for _, p in group])
+        independent = tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True)
+        ratio = np.divide(tables, independent, out=np.ones_like(tables), where=tables > 0)
+        found = np.maximum((tables * np.log(ratio)).sum(axis=(1, 2)), 0.0).tolist()
+        out.update(zip([edge for edge, _ in group], found, strict=True))
+    return {edge: out[edge] for edge in model.edges}
 
 
 # -- maxima ----------------------------------------------------------------------------------------------------------

@@ -37,6 +37,9 @@ class Remembered:
     ) -> Array | None:
         """P(names | codes, weights), axes in this order; None where it does not follow from one clique, or is of
         something that cannot be."""
+        if not codes and not weights and names in self._tables:
+            table = self._tables[names]
+            return np.asarray(table / table.sum())
         codes, weights = codes or {}, weights or {}
         columns = frozenset({*names, *codes, *weights})
         if columns not in self._homes:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
-
-import numpy as np
 
 from .._version import __version__
 from ..domain import Domain, in_groups
 from ..errors import BudgetError, InputError
 from ..measurement import MOST_RECORDS, Measurement, Measurements, Noise
 from ..tables.base import Asked, IntArray, Table
-from . import stability, unlisted, voting
+from . import selection, stability, unlisted, voting
 from .account import Account, whole_budget
 from .accounting import Accountant, Cost
-from .budget import ZCDP, Amount, ApproxDP, Budget, GaussianDP, PureDP
+from .budget import Amount, ApproxDP, Budget, GaussianDP, PureDP
 from .calibration import (
     NoiseChoice,
     SelectionChoice,
@@ -25,25 +22,16 @@ from .calibration import (
     drawn,
     noise_of,
     plan_noise,
-    plan_selection,
     plan_threshold,
     require_room,
 )
 from .ledger import Ledger
 from .mechanisms import ExactGateway, Gateway, SecureGateway
 from .query import GroupedScore, Marginals, Query, Score
+from .selection import Selection
 from .stability import StabilityTest
 from .unit import PrivacyUnit, as_probability
 from .voting import Learner, Vote
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What private selection chose: positions and names of candidates, in the order chosen."""
-
-    indices: tuple[int, ...]
-    names: tuple[str, ...]
-    scale: float
 
 
 class Curator(Account):
@@ -163,20 +151,7 @@ class Curator(Account):
 
         Guarantee: permute-and-flip for a pure share, otherwise the exponential mechanism (2Δ/b-DP, Δ²/(2b²)-zCDP).
         """
-        share = self._share(share)
-        names = score.candidates
-        if not 1 <= k <= len(names):
-            raise InputError(f"k must lie between 1 and the number of candidates, {len(names)}; got k={k}")
-        (per_round,) = set(share.split([1] * k))
-        call, cost = plan_selection(score.linf(self.unit), per_round)
-        costs = (cost,) * k
-        self._check(costs)
-        scores = np.asarray(score.scores(self._sum(score.query)), dtype=np.int64)
-        step = {**score.describe(), "k": k, "noise": call.kind, "share": share.to_dict()}
-        self._spend(costs, {**step, **drawn([call] * k, self.unit)})
-        left = list(range(len(names)))
-        chosen = [left.pop(self._gateway.select(call, scores[left])) for _ in range(k)]
-        return Selection(tuple(chosen), tuple(names[i] for i in chosen), call.scale)
+        return selection.select(self, score, share, k)
 
     def select_each(
         self, score: GroupedScore, share: Budget | None = None, *, k: int = 1, mechanism: SelectionChoice = "auto"
@@ -187,33 +162,7 @@ class Curator(Account):
         Guarantee: that of :meth:`select` for every selection (``"laplace"``: report-noisy-max with Laplace noise);
         they compose, because one unit may move the scores of every group.
         """
-        share = self._share(share)
-        names, sizes = score.candidates, score.groups
-        if sum(sizes) != len(names) or not all(1 <= k <= size for size in sizes):
-            raise InputError(f"every group must have at least k={k} of the {len(names)} candidates, got {list(sizes)}")
-        # Every mechanism's ε is linear in the change of its scores. The exponential mechanism's ρ is its square; the ρ
-        # of other ε-DP mechanisms is convex in ε, so that half the change costs at most half.
-        linear, squared = score.joint(self.unit)
-        notion = share.to_zcdp() if isinstance(share, ApproxDP) else share
-        joint = squared if isinstance(notion, ZCDP) and mechanism == "auto" else linear
-        per_round = notion.split([1, k * joint - 1])[0] if k * joint > 1 else notion
-        linfs = score.linfs(self.unit)
-        planned = {linf: plan_selection(linf, per_round, mechanism)[0] for linf in set(linfs)}
-        calls = [planned[linf] for linf in linfs]
-        # Every call is within its part of the share, so the whole is within the share; thousands of steps with a scale
-        # each would otherwise be added up with ever longer fractions.
-        cost = Cost.of(notion)
-        self._check((cost,))
-        scores = np.asarray(score.scores(self._sum(score.query)), dtype=np.int64)
-        step = {**score.describe(), "k": k, "noise": calls[0].kind, "joint": str(joint), "share": share.to_dict()}
-        self._spend((cost,), {**step, **drawn(planned.values(), self.unit)})
-        out, start = [], 0
-        for call, size in zip(calls, sizes, strict=True):
-            left = list(range(start, start + size))
-            chosen = [left.pop(self._gateway.select(call, scores[left])) for _ in range(k)]
-            out.append(Selection(tuple(c - start for c in chosen), tuple(names[c] for c in chosen), call.scale))
-            start += size
-        return tuple(out)
+        return selection.select_each(self, score, share, k, mechanism)
 
     def large_cells(self, clique: Iterable[str], share: Budget | None = None) -> dict[tuple[str, ...], int]:
         """The cells of one contingency table whose noisy count is large, by their labels: for tables far too large to

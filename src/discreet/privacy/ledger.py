@@ -15,18 +15,14 @@ did not use can be given back when it ends in good order (:meth:`Ledger.settle`)
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from .._version import __version__
 from ..errors import BudgetError, DamagedLedgerError, LedgerError
-from ..signing import SigningKey
 from .accounting import Accountant, Cost, Spending
 from .budget import Budget
 from .ledger_access import in_words, patiently
@@ -34,22 +30,19 @@ from .ledger_entries import (
     FORMAT,
     Entry,
     Had,
-    Kind,
     Runs,
-    add_signatures,
     against_head,
     connect,
     initialise,
-    insert,
     is_authentic,
     key_in,
-    key_path,
     make_file,
 )
+from .ledger_log import EntryLog
 from .unit import PrivacyUnit
 
 
-class Ledger:
+class Ledger(EntryLog):
     """Spending against a total budget.
 
     ``Ledger.create(path, total)`` makes a file, ``Ledger.open(path)`` uses one, ``Ledger.in_memory(total)`` is for
@@ -57,20 +50,7 @@ class Ledger:
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path | None) -> None:
-        self._connection = connection
-        self._lock = threading.RLock()
-        self._process = os.getpid()  # a connection must not cross a fork
-        self.path = path
-        self._place = None if path is None else path.absolute()  # wherever the process goes to
-        self._closed = False
-        self._read = 0  # number of the last entry that was taken in
-        self._chain = ""  # its hash
-        self._previous = ""  # and that of the one before
-        self._own = ""  # the hash of the last entry that was signed here
-        self._wrote = 0  # and its number, whether it was committed or not
-        self._appended = False  # whether this transaction has written anything
-        self._signing: SigningKey | None = None
-        self._key_path = None if path is None else key_path(path)
+        super().__init__(connection, path)
         self._charges: dict[int, Budget] = {}
         self._settled: set[int] = set()
         self._runs = Runs()
@@ -83,7 +63,7 @@ class Ledger:
         with in_words(path):
             self.total = Budget.from_dict(opening["total"])
         self.created = first[0].time
-        self._public = key_in(first[0])  # what entries are signed with; a ledger without a key may get one
+        self._public = key_in(first[0])
 
     def __deepcopy__(self, memo: object) -> Ledger:
         """Itself: a copy of what contains a ledger (scikit-learn copies estimators) must charge the same account."""
@@ -144,11 +124,6 @@ class Ledger:
             number, chain = self._wrote, self._own
             found = [e for e in self._entries(max(last, number - 1), limit=1) if (e.number, e.chain) == (number, chain)]
             return number if found and found[0].kind == "charge" else None
-
-    @property
-    def last(self) -> int:
-        """The number of the last entry that was read."""
-        return self._read
 
     def counted(self, charge: int) -> Budget | None:
         """What a charge counts for now; None when all of it was given back."""
@@ -237,46 +212,6 @@ class Ledger:
             self.check_answers(charge, before)
             self._append("answers", {"charge": charge, "answers": had.answers, "seal": had.seal})
 
-    # -- the key -----------------------------------------------------------------------------------------------------
-
-    @property
-    def public_key(self) -> str | None:
-        """Whose signature the entries have; None for a ledger without a key."""
-        with self._lock:
-            self._catch_up()
-            return self._public
-
-    def make_key(self) -> str:
-        """Give a ledger that has no key one: from now on its entries are signed. Returns the public key."""
-        if self._key_path is None:
-            raise LedgerError("a ledger in memory is gone with its process; it needs no key")
-        with self._transaction():
-            self._catch_up()
-            if self._public is None:
-                key = SigningKey.made_at(self._key_path)
-                add_signatures(self._connection)
-                insert(self._connection, "key", {"key": key.public, "version": __version__}, key)
-        public = self.public_key
-        assert public is not None
-        return public
-
-    @property
-    def signer(self) -> Callable[[str], str] | None:
-        """What signs the digest of a release: key and signature in one line; None for a ledger without a key."""
-        with self._lock:
-            self._catch_up()
-            key = self._key()
-        return None if key is None else lambda digest: f"{key.public} {key.sign('release', digest)}"
-
-    @property
-    def head(self) -> str:
-        """The number of the last entry, the hash of all, and its signature. Keep it elsewhere: :meth:`verify` tells by
-        it when the end was cut off, or an old copy put back."""
-        with self._lock:
-            self._catch_up()
-            last = self._entries(self._read - 1)[-1]
-            return last.head if last.signature is None else f"{last.head}:{last.signature}"
-
     # -- looking -----------------------------------------------------------------------------------------------------
 
     @property
@@ -298,11 +233,6 @@ class Ledger:
         with self._lock:
             self._catch_up()
             return self._unit
-
-    @property
-    def entries(self) -> list[Entry]:
-        with self._lock:
-            return self._entries(0)
 
     def verify(self, head: str | None = None, key: str | None = None) -> list[str]:
         """Problems found; an empty list means that the file is whole, unaltered and within its total.
@@ -348,11 +278,6 @@ class Ledger:
                     problems.append(f"the charges do not fit the total: {error}")
         return problems
 
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            self._connection.close()
-
     def __enter__(self) -> Self:
         return self
 
@@ -371,22 +296,6 @@ class Ledger:
                 self._spending = self._spending.plus(Cost.of(amount))
         return Accountant(self.total, composition="basic", spending=self._spending)
 
-    def _catch_up(self) -> None:
-        """Take in what this or another process has appended since the last look; altered entries stop everything."""
-        entries = self._entries(max(self._read - 1, 0))
-        if self._read:  # the last one that was seen must still be there, as it was
-            found = [(e.number, e.chain, e.digest(self._previous)) for e in entries[:1]]
-            if found != [(self._read, self._chain, self._chain)]:
-                raise DamagedLedgerError(
-                    f"the ledger {self.path} was put back to an earlier state while it was open, altered, or replaced "
-                    "by another one; it cannot be used. Bring back the newest copy"
-                )
-            entries = entries[1:]
-        self._public = self._authentic(entries)
-        for entry in entries:
-            with in_words(self.path):
-                self._take_in(entry)
-
     def _take_in(self, entry: Entry) -> None:
         details = entry.details
         self._runs.take_in(entry)
@@ -402,116 +311,4 @@ class Ledger:
                 self._charges.pop(details["charge"], None)
             else:
                 self._charges[details["charge"]] = Budget.from_dict(dict(details["used"]))
-        self._read, self._previous, self._chain = entry.number, self._chain, entry.chain
-
-    def _authentic(self, entries: Sequence[Entry]) -> str | None:
-        """Check that these entries continue what was read; the key that they are signed with. The last signature covers
-        all before it, through the hashes."""
-        number, chain, public = self._read, self._chain, self._public
-        for entry in entries:
-            number += 1
-            public = public or key_in(entry)
-            whole = entry.number == number and entry.chain == entry.digest(chain) and key_in(entry) in (None, public)
-            is_last = entry is entries[-1]
-            if not whole or (is_last and entry.chain != self._own and not is_authentic(entry, public)):
-                raise DamagedLedgerError(
-                    f"the ledger {self.path} was altered at entry {entry.number} or before; it cannot be used. "
-                    "`discreet ledger verify` says more"
-                )
-            chain = entry.chain
-        return public
-
-    def _key(self) -> SigningKey | None:
-        """The private key, when this ledger has one; an entry without a signature would be taken for a forgery."""
-        if self._signing is not None and self._signing.public == self._public:
-            return self._signing
-        if self._key_path is None:
-            return None
-        place = self._key_path
-        if self._public is None:
-            if place.exists():
-                raise LedgerError(
-                    f"the ledger {self.path} names no key, and {place} is one: the ledger was altered, or a key was "
-                    f"being made and that was cut short. If it was, `discreet ledger key {self.path}` makes it good"
-                )
-            return None
-        if self._signing is None:
-            if not place.exists():
-                raise LedgerError(
-                    f"the key {place} of the ledger {self.path} is missing, so nothing can be charged; bring it back "
-                    "from where you keep a copy, or begin a new ledger"
-                )
-            self._signing = SigningKey.of(place)
-        if self._signing.public != self._public:
-            raise LedgerError(f"{place} is not the key of the ledger {self.path}")
-        return self._signing
-
-    def _entries(self, after: int, limit: int = -1) -> list[Entry]:
-        self._afresh()
-        every = "SELECT * FROM entries WHERE number > ? ORDER BY number LIMIT ?"  # with signatures, if there are any
-        with in_words(self.path):
-            rows = patiently(self._connection, self.path, every, (after, limit))
-        return [self._entry(*row) for row in rows]
-
-    def _entry(self, number: Any, *rest: Any) -> Entry:
-        try:
-            return Entry.read(number, *rest)
-        except (ValueError, TypeError, RecursionError):
-            raise DamagedLedgerError(
-                f"the ledger {self.path} cannot be read: entry {str(number)[:20]} was altered; `discreet ledger "
-                "verify` says more"
-            ) from None
-
-    def _afresh(self) -> None:
-        """Open the file again by its name. A database goes by the pages and the file that it has in its hands while a
-        count of changes is the same: another ledger that has as many, or another file, would not be seen."""
-        if self._place is None or self._closed or self._connection.in_transaction:
-            return
-        before, self._connection = self._connection, connect(self._place, "rw")
-        before.close()
-
-    def _append(self, kind: Kind, details: Mapping[str, Any]) -> int:
-        self._wrote, self._own = insert(self._connection, kind, details, self._key())
-        self._appended = True
-        return self._wrote
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        if os.getpid() != self._process:
-            raise LedgerError(f"the ledger {self.path or 'in memory'} was opened by another process; open it here")
-        with self._lock:
-            self._afresh()
-            try:
-                # Takes the write lock before anything is read.
-                patiently(self._connection, self.path, "BEGIN IMMEDIATE")
-            except sqlite3.DatabaseError as error:
-                raise LedgerError(f"the ledger {self.path} cannot be written: {error}") from None
-            self._appended = False
-            try:
-                yield
-                patiently(self._connection, self.path, "COMMIT")
-            except sqlite3.Error as error:
-                self._roll_back()
-                raise LedgerError(f"the ledger {self.path} could not be written, nothing was spent: {error}") from None
-            except BaseException:
-                self._roll_back()
-                raise
-            if self._appended:  # its number does not tell: a write that failed had the same
-                self._require_written()
-
-    def _require_written(self) -> None:
-        """What was written must stand in the file that now has the ledger's name: another file may have been put there,
-        or another's bytes over ours, after this one was opened and before the commit. Noise is drawn after this look.
-        And it is what was seen last: the next look tells when the file is put back to before it."""
-        number = self._wrote
-        if [(e.number, e.chain) for e in self._entries(number - 1, limit=1)] != [(number, self._own)]:
-            raise DamagedLedgerError(
-                f"the ledger {self.path} was replaced by another one while entry {number} was being written; it does "
-                "not have that entry, so nothing is drawn. Bring back the newest copy"
-            )
-        self._catch_up()
-
-    def _roll_back(self) -> None:
-        if self._connection.in_transaction:
-            with suppress(sqlite3.Error):  # what failed is on its way; without a commit nothing stands
-                self._connection.execute("ROLLBACK")
+        super()._take_in(entry)

@@ -22,8 +22,9 @@ from typing import Any, Literal, TypeVar
 from ..measurement import Measurement, Measurements
 from .budget import Amount, Budget
 from .calibration import NoiseChoice, SelectionChoice
-from .curator import Curator, Selection
+from .curator import Curator
 from .query import GroupedScore, Query, Score
+from .selection import Selection
 from .stability import Stability, StabilityTest
 from .unlisted import Unlisted
 from .voting import Learner, Vote

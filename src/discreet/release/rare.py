@@ -1,4 +1,10 @@
-"""Answers about hardly any record: fewer than the noise of a cell hides. They may rest on what is typical of others."""
+"""Answers about hardly any record: fewer than the noise of a cell hides. They may rest on what is typical of others.
+
+Refits with fresh noise shrink such rows to what is typical, too, so that they hardly differ, while the records, being
+so few, are far from it by chance. ± has room for that: √(q(1 − q)/n) for a cell, with q what the answer says, two
+records added that are alike for all cells, and n = b²/(b + σ) for b records behind it by the model and noise of
+deviation σ: as the noise hides how many there are, there may be fewer.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +25,21 @@ def rare_rows(behind: Array, deviation: float) -> NDArray[np.bool_]:
     return np.asarray((behind < FEW * deviation) & (behind > 0))
 
 
-def in_words(behind: Array, deviation: float, given: Mapping[str, object], number: str = "") -> str:
-    """What to beware of; ``number``: the column that the answer is about, where its number has to be known."""
+def chance(estimate: Array, behind: Array, deviation: float) -> Array:
+    """How far so few records are from each probability of an answer, where its rows are rare: the first axes of the
+    answer are those of ``behind``."""
+    rows = behind.reshape(behind.shape + (1,) * (estimate.ndim - behind.ndim))
+    n = np.maximum(rows**2 / (rows + deviation), 1.0)
+    cells = max(estimate.size // max(behind.size, 1), 2)
+    q = (estimate * n + 2 / cells) / (n + 2)
+    return np.where(rare_rows(rows, deviation), np.sqrt(q * (1 - q) / n), 0.0)
+
+
+def in_words(
+    behind: Array, deviation: float, given: Mapping[str, object], number: str = "", *, room: bool = False
+) -> str:
+    """What to beware of; ``number``: the column that the answer is about, where its number has to be known; ``room``:
+    whether its ± takes :func:`chance` in."""
     rare = rare_rows(behind, deviation)
     if not rare.any():
         return ""
@@ -33,7 +52,6 @@ def in_words(behind: Array, deviation: float, given: Mapping[str, object], numbe
     else:
         what = " and ".join(filter(None, [shortened(dict(given)) if given else "", known]))
         about, answer = f"only some {float(behind):.2g} records have {what}", "the answer"
-    return (
-        f"{about}, and noise hides {deviation:.2g} in a cell: {answer} may rest on what is typical of other rows, and "
-        "the interval may be too narrow"
-    )
+    how = "; ± makes room for how so few records scatter" if room else ", and the interval may be too narrow"
+    hidden = f"noise hides {deviation:.2g} in a cell"
+    return f"{about}, and {hidden}: {answer} may rest on what is typical of other rows{how}"

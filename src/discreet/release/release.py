@@ -23,6 +23,7 @@ from ..io.limits import DEFAULT_LIMITS, Limits
 from ..io.native import save_model
 from ..io.reading import shown
 from ..learn.certifying import FOUND
+from ..learn.fields.coordinates import MOST_INTERACTIONS, interactions
 from ..learn.fields.noise_aware import PROBES_OF_FIRST_VERSION
 from ..measurement import Measurements
 from ..methods import collective_of_first_version
@@ -174,10 +175,12 @@ class Release:
         return Together.of(self.model, self.measurements, self.certificate, self.graph_was_found)
 
     def interval_seconds(self, draws: int = DRAWS) -> float:
-        """About how long :meth:`intervals` takes; where that does not follow from the size of the model, one refit is
-        timed, if it was not already."""
-        if self._at_once:
-            cells = sum(m.counts.size for m in self._needed()[1])
+        """About how long :meth:`intervals` takes; where that does not follow from the size of the model, or this is
+        too large for refits at once, one refit is timed, if it was not already."""
+        tables = [m for m in self._needed()[1] if m.told_of]
+        shapes = [m.counts.shape for m in tables]
+        if self._at_once and interactions([m.told_of or () for m in tables], shapes) <= MOST_INTERACTIONS:
+            cells = sum(m.counts.size for m in tables)
             return draws * (_SECONDS_AT_ONCE * self.model.forecast.total_cells + _SECONDS_A_SQUARE * cells**2)
         if self._seconds is None:
             begun = time.perf_counter()

@@ -11,10 +11,9 @@ spread, and needs fewer draws than quantiles do.
 own, so that there is room for how they scatter about the model's form by chance (:mod:`.scatter`). Intervals do not
 speak of people whom the records were drawn from, nor of a form that is wrong. Answers of a release about columns that
 were not measured together say so, and are widened by what a certificate says (:mod:`.together`). Where a condition
-has fewer records than noise hides, the answer may rest on what is typical of other rows, and the interval says so in
-its ``note``: such intervals are too narrow (docs/directed.md has the figures); of numbers they take in
-all that bins allow. Of levels that were taken together, refits have each as far from the others as its noise
-(:mod:`.within` has the rest).
+has fewer records than noise hides, the answer may rest on what is typical of other rows; the interval says so in its
+``note`` and makes room for how so few scatter (:mod:`.rare`); of numbers it takes in all that bins allow. Of levels
+that were taken together, refits have each as far from the others as its noise (:mod:`.within` has the rest).
 
 All of it is post-processing: it costs no budget. ``random_state`` seeds it.
 """
@@ -159,12 +158,17 @@ class NoiseIntervals:
         tables: tuple[str, ...] = (),
         event: Mapping[str, object] | None = None,
     ) -> Interval:
-        """An interval for probabilities, wide enough for how records scatter about the model's form, and for a graph
-        that was found. ``tables`` are given with every level, and are the first axes."""
+        """An interval for probabilities, wide enough for how records scatter about the model's form or, where they are
+        few, about the answer, and for a graph that was found. ``tables`` are given with every level, and are the first
+        axes."""
         event = event or {}
+        scatter = np.zeros_like(found.estimate)
         if self._scatter is not None:
-            z = NormalDist().inv_cdf((1 + self.level) / 2)
-            found = found.widened(z * self._scatter.of_answer(found.estimate, names, given or {}, tables, event))
+            scatter = self._scatter.of_answer(found.estimate, names, given or {}, tables, event)
+        if self.records is not None and self.deviation is not None and (given or tables):
+            few = rare.chance(found.estimate, self.records * self._share(given, tables), self.deviation)
+            scatter = np.maximum(scatter, few)
+        found = found.widened(NormalDist().inv_cdf((1 + self.level) / 2) * scatter)
         found, part = self._room(found, [*names, *event, *tables], given, tables)
         part = part.reshape(part.shape + (1,) * (found.estimate.ndim - part.ndim))
         lower = np.clip(np.minimum(found.lower, found.estimate - part), 0, 1)
@@ -260,7 +264,7 @@ class NoiseIntervals:
             return caution
         said = []
         if self.records is not None and self.deviation is not None and not (share.ndim == 0 and share >= 1):
-            said.append(rare.in_words(self.records * share, self.deviation, given or {}, number))
+            said.append(rare.in_words(self.records * share, self.deviation, given or {}, number, room=room))
         apart = "" if self.together is None else self.together.beyond_noise({*names, *(given or ())}, self.level)[1]
         said.append(apart or told_apart_alike(self.model, names, given or {}, room=room))
         return "; ".join(filter(None, said))

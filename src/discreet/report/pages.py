@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,13 @@ def template(name: str, package: str = __package__) -> Any:
     from jinja2 import Environment, StrictUndefined  # only needed here, and slow to import
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters["with_code"] = _with_code
     return environment.from_string(resource(name, package))
+
+
+def _with_code(text: str) -> str:
+    """A sentence as terminals show it, escaped, with what stands between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def resource(name: str, package: str = __package__) -> str:

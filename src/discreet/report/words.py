@@ -153,10 +153,10 @@ def certificate_lines(card: Mapping[str, Any]) -> list[str]:
 
 
 def _nearer(card: Mapping[str, Any], certificate: Certificate) -> list[str]:
-    """What would bring the pair nearer that stands out, in a new fit; nothing where none does, or where what matters
-    was named."""
+    """What would bring the pair nearer that stands out, in a new fit; nothing where none does, where what matters was
+    named, or where the records are too few for any model."""
     worst = next(iter(certificate.outstanding), ())
-    if len(worst) < 2 or certificate.workload:
+    if len(worst) < 2 or certificate.workload or certificate.verdict == "fair":
         return []
     out = []
     if certificate.verdict != "poor":  # its advice has said so

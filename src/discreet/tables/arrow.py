@@ -20,6 +20,9 @@ from ..encoding import Codes, Hashed, as_list, code_type, encode_column, is_seri
 from .delimited import is_unicode
 from .texts import Identities, identities_of
 
+_FEW = 256
+"""Texts that are encoded one by one. To make an array of the texts of all levels, pyarrow imports pandas."""
+
 
 @lru_cache(maxsize=4096)
 def spellings(attribute: Attribute) -> tuple[str, ...]:
@@ -107,15 +110,18 @@ class ArrowColumn:
 def encode_arrow(values: Any, attribute: Attribute) -> Codes:
     """Codes of an Arrow array."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     kind = values.type
     if isinstance(attribute, Hashed) and not pa.types.is_dictionary(kind):
         return _by_dictionary(_dictionary(values), attribute)
     if pa.types.is_dictionary(kind):
         return _by_dictionary(values, attribute)
+    import pyarrow.compute as pc  # slow to import, and texts by number are encoded without it
+
     if pa.types.is_string_view(kind):
         return encode_arrow(values.cast(pa.large_string()), attribute)
+    if pa.types.is_integer(kind) and len(values) and not values.null_count:
+        return encode_column(_whole_numbers(values), attribute)
     if pa.types.is_integer(kind) or (pa.types.is_floating(kind) and attribute.is_numeric):
         if not values.null_count:
             return encode_column(values.to_numpy(zero_copy_only=False), attribute)
@@ -175,19 +181,38 @@ def _by_dictionary(values: Any, attribute: Attribute) -> Codes:
     codes = np.empty(size + 1, dtype=code_type(attribute.size))
     texts = _few_spellings(values.type.value_type, attribute)
     distinct = values.dictionary
-    codes[:size] = encode_arrow(distinct, attribute) if texts else encode_column(_series(distinct), attribute)
+    if texts and size <= _FEW:
+        codes[:size] = _by_bytes(distinct, attribute)
+    else:
+        codes[:size] = encode_arrow(distinct, attribute) if texts else encode_column(_series(distinct), attribute)
     codes[size] = encode_column([None], attribute)[0]
     return np.take(codes, _numbers(values.indices, size))
 
 
+def _by_bytes(texts: Any, attribute: Attribute) -> Codes:
+    """Codes of a few texts, which may be no Unicode, of a column where :func:`_few_spellings` holds."""
+    import pyarrow as pa
+
+    known = [*(text.encode() for text in spellings(attribute)), None]
+    place = {text: i for i, text in enumerate(known)}
+    as_bytes = texts.view(pa.large_binary() if pa.types.is_large_string(texts.type) else pa.binary())
+    return np.take(spelling_codes(attribute), [place.get(text, len(known)) for text in as_bytes.to_pylist()])
+
+
 def _numbers(index: Any, null: int) -> NDArray[np.integer[Any]]:
     """The indices of a dictionary, with a number for those that are absent."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if index.null_count:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         index = pc.fill_null(index.cast(pa.int64()), null)
-    return np.asarray(index.to_numpy(zero_copy_only=False))
+    return _whole_numbers(index)
+
+
+def _whole_numbers(values: Any) -> NDArray[np.integer[Any]]:
+    """Those of an Arrow array without nulls. (To convert any array at all, pyarrow imports pandas.)"""
+    dtype = np.dtype(str(values.type))
+    return np.frombuffer(values.buffers()[1], dtype, len(values), values.offset * dtype.itemsize)
 
 
 def _series(values: Any) -> Any:

@@ -107,7 +107,7 @@ class Table(ABC):
 
     def __getstate__(self) -> dict[str, object]:
         """Without the sums that are kept: a copy may get other rows."""
-        return {name: value for name, value in self.__dict__.items() if name != "_last"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_last", "_counted")}
 
     def sum(self, query: RowQuery) -> tuple[IntArray, ...]:
         """Sum a query over all rows, exactly."""

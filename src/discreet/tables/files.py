@@ -22,6 +22,7 @@ from ..domain import Clique, Domain
 from ..encoding import Hashed
 from ..errors import InputError
 from ..progress import in_hundredths
+from ..threads import one_thread
 from . import blocks as rows_of
 from .base import IntArray
 from .blocks import BLOCK_ROWS, Block, Layout, empty_block
@@ -72,6 +73,7 @@ class FileTable(JobTable):
 
     def close(self) -> None:
         """Let go of the encoded rows. The disk space comes back when no table that was made with them needs it."""
+        super().close()
         self._sources, self._scratch, self._closed = None, None, True
 
     def count_sparse(self, clique: Clique) -> dict[tuple[int, ...], int]:
@@ -149,9 +151,10 @@ class FileTable(JobTable):
         def sum_block(place: Place) -> Sequence[IntArray]:
             return job.sum_batch(self._block(place, columns).columns)
 
-        for part in in_threads(sum_block, in_hundredths(places, len(places), _READING), self._threads):
-            for total, increment in zip(totals, part, strict=True):
-                total += increment
+        with one_thread("numpy"):
+            for part in in_threads(sum_block, in_hundredths(places, len(places), _READING), self._threads):
+                for total, increment in zip(totals, part, strict=True):
+                    total += increment
         return job.finish(totals)
 
     def _sorted(
@@ -236,6 +239,7 @@ class _Anonymous(FileTable):
         self._sources = None
 
     def close(self) -> None:
+        super().close()
         self._parent.close()
 
     def _encoded(self) -> list[Place]:

@@ -127,11 +127,42 @@ class Summing:
         return tuple(totals)
 
 
+MOST_KEPT = 1 << 22
+"""Cells of all contingency tables that are kept: 32 MB."""
+_Key = tuple[Clique, tuple[Attribute, ...]]
+
+
 class JobTable(Table):
-    """A table that knows how to run a job over its rows."""
+    """A table that knows how to run a job over its rows.
+
+    What was counted is kept, up to ``MOST_KEPT`` cells: a search for a graph asks for distances of all pairs, then for
+    the tables that matter, then for distances again, always of the same rows. What is kept is as private as the rows:
+    it stays inside, and is gone with them. Whether something is there depends on what was asked alone.
+    """
+
+    _counted: dict[_Key, IntArray] | None = None
 
     def count(self, cliques: Sequence[Clique], grouped: Sequence[Attribute] = ()) -> tuple[IntArray, ...]:
+        kept = self._counted = {} if self._counted is None else self._counted
+        keys: list[_Key] = [(tuple(c), tuple(a for a in grouped if a.name in c)) for c in cliques]
+        missing = list(dict.fromkeys(key for key in keys if key not in kept))
+        found: dict[_Key, IntArray] = {}
+        if missing:
+            used = dict.fromkeys(a for _, groups in missing for a in groups)
+            counted = self.count_rows([clique for clique, _ in missing], tuple(used))
+            found = dict(zip(missing, counted, strict=True))
+        room = MOST_KEPT - sum(table.size for table in kept.values())
+        for key, table in found.items():
+            if (room := room - table.size) >= 0:
+                kept[key] = table.copy()
+        return tuple(found[key] if key in found else kept[key].copy() for key in keys)
+
+    def count_rows(self, cliques: Sequence[Clique], grouped: Sequence[Attribute] = ()) -> tuple[IntArray, ...]:
+        """The same by going over the rows, whatever was counted before."""
         return self._run(Counting.of(self.domain, cliques, grouped))
+
+    def close(self) -> None:
+        self._counted = None
 
     def stream(self, query: RowQuery) -> tuple[IntArray, ...]:
         return self._run(Summing(self.domain, query))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..domain import Attribute, Clique, Domain
 from ..encoding import Codes, can_hold, code_type
 from ..errors import InputError
+from ..threads import one_thread
 from . import coins
 from .base import IntArray
 from .blocks import unique_rows
@@ -139,7 +140,7 @@ class MemoryTable(JobTable):
         if self._threads == 1 or not self._rows:
             add(map(job.sum_batch, self._batches(job.columns)))
         else:
-            with ThreadPoolExecutor(self._threads) as pool:
+            with one_thread("numpy"), ThreadPoolExecutor(self._threads) as pool:
                 add(pool.map(job.sum_batch, self._batches(job.columns)))
         return job.finish(totals)
 

@@ -69,6 +69,7 @@ class SparkTable(JobTable):
 
     def close(self) -> None:
         """Free the cached rows, of tables made from this one too, and forget what travelled, keys included."""
+        super().close()
         self._let_go(0)
 
     def count_sparse(self, clique: Clique) -> dict[tuple[int, ...], int]:

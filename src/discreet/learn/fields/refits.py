@@ -22,6 +22,7 @@ from ...domain import Domain
 from ...factor import CliqueVector
 from ...frames import free_name
 from ...measurement import Measurements
+from ...progress import track
 from ...threads import one_thread
 from ..consistency import Estimates, pooled, reconciled
 from .batched import History, minima
@@ -30,16 +31,17 @@ from .evidence import records_and_known
 from .likelihood import Array, Field
 from .mirror import ON_THE_WAY, Flow, flow_to
 
-PRECISION = 0.02
+PRECISION = 0.014
 """The largest entry of a gradient by the root mean square of how far fits are apart, at the end. Fits are then right to
-4 to 5 % of that (child, sachs, Adult at (1, 1e-6)); fits by themselves to 5 to 13 % (child, alarm, Adult)."""
+5 to 6 % of that (sachs at (1, 1e-6), two runs)."""
 _MOST_BATCH = 1 << 24
 """Cells of all junction trees of a batch: 128 MB."""
 
 
 @one_thread()
 def fits_of_many(domain: Domain, many: Sequence[Measurements]) -> list[CliqueVector]:
-    """The log potentials that :func:`.rounds.fitted` finds for each of these sets of tables, all of one kind."""
+    """The log potentials that :func:`.rounds.fitted` finds for each of these sets of tables, all of one kind; with the
+    σ_t (:func:`.mirror.strength`) of the first set for all of them."""
     tables = [{c: t for c, t in pooled(one).items() if c} for one in many]
     told = [records_and_known(one, t) for one, t in zip(many, tables, strict=True)]
     totals = np.array([total for total, _ in told])
@@ -47,11 +49,10 @@ def fits_of_many(domain: Domain, many: Sequence[Measurements]) -> list[CliqueVec
     path, field = first.path(), first.field
     kinds = {c: (t.variance, t.together) for c, t in tables[0].items()}
     alike = all({c: (t.variance, t.together) for c, t in one.items()} == kinds for one in tables)
-    if not alike or field.inference != "exact" or interactions(field) > MOST_INTERACTIONS or len(many) < 3:
-        return [
-            field.potentials(path[-1]),
-            *(_alone(domain, t, *known) for t, known in zip(tables[1:], told[1:], strict=True)),
-        ]
+    few = interactions(field.cliques, field.shapes) <= MOST_INTERACTIONS
+    if not alike or field.inference != "exact" or not few or len(many) < 3:
+        others = track(list(zip(tables[1:], told[1:], strict=True)), len(many) - 1, "noise intervals")
+        return [field.potentials(path[-1]), *(_alone(domain, t, *known) for t, known in others)]
     targets = _targets(domain, field, tables[1:], totals[1:])
     coordinates = Coordinates(field, first.ridge, path[-1])
     room = max(_MOST_BATCH // field.cells, 1)

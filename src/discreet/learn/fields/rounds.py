@@ -18,12 +18,12 @@ from ...models.marginals import MOST_LEVELS
 from ...privacy.budget import Budget
 from ..consistency import estimated_total, pooled
 from ..procedure import Found, Step, Whole
-from .coordinates import most_bytes
+from .coordinates import MOST_INTERACTIONS, most_bytes
 from .evidence import records_and_known
 from .grouping import GROUPS, as_grouped, groups_of, may_group, precisions
 from .growth import Prices
 from .likelihood import Array
-from .mirror import MOST_CLOSELY, MOST_ITERATIONS_CLOSELY, STEPS, MirrorFit, mirror_fit
+from .mirror import MOST_ITERATIONS_CLOSELY, STEPS, MirrorFit, mirror_fit
 from .purpose import Purpose
 
 COLUMNS_ALONE = "columns_alone"
@@ -68,7 +68,7 @@ def most_work(domain: Domain, most_cells: int) -> tuple[int, float]:
     entries = min(levels, MOST_LEVELS) ** 2
     cells = min(most_cells, domain.size())
     memory = 3 * 8 * entries + _BYTES_PER_PAIR * min(pairs, MOST_PAIRS) + 8 * 40 * cells
-    memory += most_bytes(min(cells, MOST_CLOSELY))
+    memory += most_bytes(min(cells, MOST_INTERACTIONS))
     seconds = _SECONDS_PER_PAIR * min(pairs, MOST_PAIRS) + _SECONDS_PER_COLUMN * len(domain)
     seconds += _SECONDS_PER_CELL * cells * STEPS * MOST_ITERATIONS_CLOSELY
     return memory, seconds

@@ -29,9 +29,9 @@ from ...domain import Clique
 from ...measurement import Measurements
 from ...privacy.budget import PureDP
 from ...privacy.calibration import plan_selection
-from ...privacy.curator import Selection
 from ...privacy.queries.distances import Distances, WorthMeasuring
 from ...privacy.requests import Asking, Select
+from ...privacy.selection import Selection
 from ..consistency import estimated_total
 from ..planned import measuring, selecting
 from ..procedure import Found, Step, Whole
