@@ -163,6 +163,22 @@ def test_every_number_has_its_noise(with_noise, browser):
     code = "return getComputedStyle(document.querySelector('.level > :first-child')).textOverflow"
     assert browser.execute_script(code) == "ellipsis"
     assert browser.execute_script("return getComputedStyle(document.body).fontFamily").startswith("system-ui")
+    # What an interval says to beware of stands with its column, and goes with the noise.
+    given = {"asia": "yes", "xray": "yes"}
+    notes = {n: with_noise.intervals.marginal(n, given).note for n in with_noise.model.domain if n not in given}
+    assert any(notes.values())
+    for name, level in given.items():
+        browser.execute_script("given.set(arguments[0], arguments[1])", name, level)
+    browser.execute_script("refresh()")
+    wait.until(lambda b: b.find_element("tag name", "body").get_attribute("data-noise") == "2")
+    said = {
+        panel.find_element("tag name", "h3").text: panel.find_element("css selector", ".why p").get_attribute(
+            "textContent"
+        )
+        for panel in browser.find_elements("css selector", "#columns .panel")
+        if panel.find_element("css selector", ".why").is_displayed()
+    }
+    assert said == {name: note for name, note in notes.items() if note}
 
 
 @pytest.mark.parametrize("size", [(1000, 800), (420, 700)], ids=str)

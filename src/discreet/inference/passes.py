@@ -5,14 +5,15 @@ Let the *range* of a table be the log of its largest over its smallest cell that
 tables has at most the sum of their ranges, a sum over cells at most that of the table plus the log of the number of
 cells. So while, for every clique, the ranges of its potentials and of all messages into it plus the log of its cells
 stay under 690 (float64 covers e^±708), nothing overflows or underflows; all terms are non-negative, and every cell
-keeps its relative precision. A bound for the whole tree at once comes for free and covers small models; otherwise the
-messages are scaled to a largest cell of 1 and their ranges measured. Where even that exceeds the bound, the messages
-are computed in log space.
+keeps its relative precision. A bound for all tables together comes for free and covers most models; from where it is
+exceeded the messages are scaled to a largest cell of 1 and their ranges measured. Where even that exceeds the bound,
+the messages are computed in log space.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,8 @@ _SAFE_LOG_RANGE = 690.0
 # Below this many cells all tables are exponentiated in one call, above it one by one while they are in the cache.
 _SMALL_CELLS = 1 << 14
 # A largest log value up to this is left where it is instead of being shifted to 0; it then counts as range.
-_NO_SHIFT = 4.0
+_NO_SHIFT = 16.0
+_HIGHEST = math.exp(_NO_SHIFT)
 
 
 class _OutOfRange(Exception):
@@ -53,12 +55,17 @@ class _Exponentials:
         self.has_zeros = False
         self.reach = list(schedule.log_sizes)
         """Per clique: log of its cells plus the ranges of its potentials and, later, of the messages into it."""
+        self.whole = schedule.log_cells
+        """The same of all tables so far together, messages left out: they follow from tables."""
         self.at_once = schedule.total * load.count <= _SMALL_CELLS
         self.buffer = load.everything() if self.at_once else load.empty()
-        self.guarded = True
-        """Whether the ranges of the messages have to be measured."""
         if self.at_once:
             self._all()
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the ranges of the messages have to be measured."""
+        return not self.whole <= _SAFE_LOG_RANGE
 
     def _all(self) -> None:
         buffer, offsets = self.buffer, self.schedule.offsets
@@ -77,7 +84,7 @@ class _Exponentials:
             ranges = highest - lowest
         else:
             ranges = np.maximum(np.abs(highest), np.abs(lowest))
-        self.guarded = not np.add.reduce(ranges, axis=0).max() + self.schedule.log_cells <= _SAFE_LOG_RANGE
+        self.whole += float(np.add.reduce(ranges, axis=0).max())
         if self.guarded:
             each = (ranges if ranges.ndim == 1 else ranges.max(axis=1)).tolist()
             self.reach = [a + b for a, b in zip(self.reach, each, strict=True)]
@@ -90,6 +97,14 @@ class _Exponentials:
         a, b = self.schedule.bounds[i]
         target = self.buffer[a:b]
         source = self.load.table(i, target)
+        if source is not target:
+            with np.errstate(over="ignore", invalid="ignore"):
+                np.exp(source, out=target)
+            # The largest and the smallest cell are looked for where the table is in the cache by now.
+            highest, lowest = np.maximum.reduce(target, axis=0), np.minimum.reduce(target, axis=0)
+            if np.all(highest <= _HIGHEST) and np.all(lowest >= 1 / _HIGHEST):
+                self._count(i, np.maximum(np.abs(np.log(highest)), np.abs(np.log(lowest))))
+                return
         highest, lowest = np.maximum.reduce(source, axis=0), np.minimum.reduce(source, axis=0)
         check_numbers(highest)
         if np.any(lowest == -np.inf):
@@ -97,15 +112,19 @@ class _Exponentials:
             lowest = np.minimum.reduce(np.where(source == -np.inf, np.inf, source), axis=0)
             lowest = np.where(lowest == np.inf, 0.0, lowest)
         if np.all(np.abs(highest) <= _NO_SHIFT):
-            ranges = np.maximum(np.abs(highest), np.abs(lowest))
             np.exp(source, out=target)
-        else:
-            highest = np.where(highest == -np.inf, 0.0, highest)
-            self.shift = self.shift + highest
-            ranges = highest - lowest
-            np.subtract(source, highest, out=target)
-            np.exp(target, out=target)
-        self.reach[i] += float(np.max(ranges))
+            self._count(i, np.maximum(np.abs(highest), np.abs(lowest)))
+            return
+        highest = np.where(highest == -np.inf, 0.0, highest)
+        self.shift = self.shift + highest
+        np.subtract(source, highest, out=target)
+        np.exp(target, out=target)
+        self._count(i, highest - lowest)
+
+    def _count(self, i: int, ranges: Array) -> None:
+        largest = float(np.max(ranges))
+        self.reach[i] += largest
+        self.whole += largest
 
     def rescaled(self, message: Array) -> tuple[Array, float]:
         """A message scaled to a largest cell of 1, and its range (the largest of the batch)."""
@@ -146,15 +165,15 @@ def _linear(schedule: Schedule, load: Loader) -> tuple[Array, Array, bool]:
         potentials.table(i)
         view = views[i]
         for edge in schedule.down[i]:
+            if potentials.guarded:
+                scaled[edge.child], message_range = potentials.rescaled(upward[edge.child])
+                potentials.reach[i] += message_range
             np.multiply(view, scaled[edge.child].reshape(edge.spread + tail), out=view)
         if potentials.guarded:
             potentials.check(i)
         above = schedule.up[i]
         if above is not None:
             upward[i] = scaled[i] = sum_rows(view.reshape(above.residual_cells, -1))
-            if potentials.guarded:
-                scaled[i], message_range = potentials.rescaled(upward[i])
-                potentials.reach[above.parent] += message_range
     a, b = schedule.bounds[0]
     root = buffer[a:b]
     total = np.add.reduce(root, axis=0)
@@ -163,6 +182,9 @@ def _linear(schedule: Schedule, load: Loader) -> tuple[Array, Array, bool]:
     if has_zeros:
         total = np.where(total > 0, total, 1.0)
     np.divide(root, total, out=root)
+    for edge in schedule.edges if potentials.guarded else ():
+        if scaled[edge.child] is upward[edge.child]:  # sent while there was no need to measure
+            potentials.reach[edge.parent] += potentials.rescaled(upward[edge.child])[1]
     for edge in schedule.edges:
         a, b = schedule.bounds[edge.parent]
         message = upward[edge.child]

@@ -134,8 +134,15 @@ class Edge:
     separator_cells: int
     spread: tuple[int, ...]
     """Shape in which a message multiplies the parent's table: the separator's sizes, 1 elsewhere."""
-    down: Reduction
-    """Sum of the parent's table to the separator."""
+    above: tuple[int, ...]
+    """Shape of the parent's table."""
+    kept: frozenset[int]
+    """Its axes that are the separator's."""
+
+    @cached_property
+    def down(self) -> Reduction:
+        """Sum of the parent's table to the separator. Planned when it is needed: passes level by level do without."""
+        return Reduction(self.above, self.kept)
 
 
 @dataclass(frozen=True)
@@ -174,15 +181,17 @@ class Schedule:
 
     def _edge(self, parent: int, child: int, separator: Clique) -> Edge:
         shared = frozenset(separator)
-        above = self.axes[parent]
-        separator_cells = math.prod(self.tree.domain[n].size for n in separator)
+        above, shape = self.axes[parent], self.shapes[parent]
+        kept = frozenset(i for i, n in enumerate(above) if n in shared)
+        separator_cells = math.prod(shape[i] for i in kept)
         return Edge(
             parent,
             child,
             self.sizes[child] // separator_cells,
             separator_cells,
-            tuple(k if n in shared else 1 for n, k in zip(above, self.shapes[parent], strict=True)),
-            Reduction(self.shapes[parent], frozenset(i for i, n in enumerate(above) if n in shared)),
+            tuple(k if i in kept else 1 for i, k in enumerate(shape)),
+            shape,
+            kept,
         )
 
     def views(self, buffer: Array) -> list[Array]:

@@ -2,7 +2,7 @@
 
 A step records its share, the draws of noise (kind, scale, how far one unit moves what the noise is added to) and the
 unit that this holds for; :func:`~discreet.privacy.calibration.drawn` writes it. Here the cost of every draw follows
-from its scale by the same theorems by which the scale was chosen, costs add up by the rules of :mod:`.accounting`, and
+from its scale (:mod:`.recorded`), costs add up by the rules of :mod:`.accounting`, and
 the sum must be within the share, the shares within the budget, and every noisy table one that a step has paid for.
 
 This is arithmetic about what a file says. Who makes up a whole file, and its numbers so that they agree, passes: that
@@ -11,7 +11,6 @@ the noise was drawn, and from the rows, no file can prove. A signature says who 
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,23 +20,16 @@ from typing import Any
 from ..errors import DiscreetError
 from ..spelling import written
 from ..tables.base import WEIGHT_UNITS
-from . import gaussian, mechanisms
 from .accounting import Accountant, Cost, Spending
-from .budget import ZCDP, ApproxDP, Budget, GaussianDP, PureDP, rho_of_pure
-from .calibration import amplified, cost_of_gaussian_threshold, moved_by
+from .budget import ApproxDP, Budget, GaussianDP
+from .calibration import amplified, moved_by
 from .queries.interactions import moved_together
-from .subsampled import epsilon_of_rounds
-from .unit import PrivacyUnit, Sensitivity, as_probability
+from .recorded import Contradiction, aside_of, check_rounds, costs_of, draws_of, in_words, joint_cost, whole
+from .unit import PrivacyUnit, as_probability
 
 MOST_COSTS = 20_000
 """Different costs that are added up exactly; beyond, it would take minutes."""
-_MOST_ROUNDS = 10**6  # the accountant errs by some 1e-15 a round
 _CRUMBS = Fraction(1, 10**6)
-_LEAST_SCALE, _LARGEST_CURVE = 1e-3, 2e5  # of σ√m, for which the exact curve of Gaussian noise is computed: memory
-
-
-class _Contradiction(Exception):
-    """What a step says cannot be so."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,7 @@ def contradictions(statement: Mapping[str, Any], tables: Iterable[Noised] | None
     """
     try:
         return _Book(statement).contradictions(tables)
-    except _Contradiction as error:
+    except Contradiction as error:
         return [str(error)]
     except (DiscreetError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         return ["its statement of what was spent on what is not well-formed"]
@@ -89,9 +81,9 @@ class _Book:
         aside = written(statement.get("delta_for_tests", "0"))
         composition = statement.get("composition", "concentrated")
         if composition not in ("basic", "concentrated"):
-            raise _Contradiction(f"its steps are added up by a rule that is not known, {str(composition)[:40]!r}")
+            raise Contradiction(f"its steps are added up by a rule that is not known, {str(composition)[:40]!r}")
         if aside and not isinstance(self.budget, ApproxDP):
-            raise _Contradiction(f"it sets aside a δ that {self.budget} does not have")
+            raise Contradiction(f"it sets aside a δ that {self.budget} does not have")
         self.accounts: dict[tuple[int, ...], _Account] = {
             (): _Account(Accountant(self.budget, composition, delta_for_tests=aside))
         }
@@ -103,7 +95,7 @@ class _Book:
         for number, step in enumerate(self.steps, start=1):
             try:
                 self._take(number, step)
-            except _Contradiction as error:
+            except Contradiction as error:
                 out.append(f"step {number} ({_name(step)}): {error}")
             except (DiscreetError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
                 out.append(f"step {number} ({_name(step)}) is not well-formed, so its cost cannot be computed")
@@ -115,7 +107,7 @@ class _Book:
             if not accountant.admits(accountant.spending):
                 out.append(
                     f"the steps {_of(place)} together cost more than {accountant.total}, which is what "
-                    f"{'the card promises' if not place else 'was paid for them'}: {_in_words(accountant.spending)}"
+                    f"{'the card promises' if not place else 'was paid for them'}: {in_words(accountant.spending)}"
                 )
             elif not _roomier(accountant).admits(Spending.of(account.shares)):
                 out.append(f"the shares of the steps {_of(place)} add up to more than {accountant.total}")
@@ -138,21 +130,21 @@ class _Book:
             account.costs[Cost.of(share)] += 1
             self._open(number, step, share)
             return
-        draws = _draws(step)
+        draws = draws_of(step)
         if "joint" in step:
-            account.costs[_joint_cost(step, share, draws)] += 1
+            account.costs[joint_cost(step, share, draws)] += 1
             return
         if "score" in step and step["k"] != sum(draw["times"] for draw in draws):
-            raise _Contradiction(f"it chose {step['k']} candidates, and not with as many draws of noise")
+            raise Contradiction(f"it chose {step['k']} candidates, and not with as many draws of noise")
         for draw in draws:
             if draw["kind"] == "gaussian-threshold" and not self._opens_enough(draw):
-                raise _Contradiction("one unit moves the counts of unlisted levels by more than it says")
-        costs = _costs(draws, share)
+                raise Contradiction("one unit moves the counts of unlisted levels by more than it says")
+        costs = costs_of(draws, share)
         within = Accountant(share)
         if not isinstance(share, ApproxDP):
             within.delta_for_tests = account.accountant.delta_for_tests
         if not within.admits(Spending.of(costs)):
-            raise _Contradiction(f"its noise costs {_in_words(Spending.of(costs))}, more than its share, {share}")
+            raise Contradiction(f"its noise costs {in_words(Spending.of(costs))}, more than its share, {share}")
         account.costs.update(costs)
         self._pay(step, draws)
 
@@ -161,20 +153,20 @@ class _Book:
             return self.accounts[()]
         place = (step.get("of"), *([step["block"]] if "block" in step else []))
         if not all(type(n) is int for n in place):
-            raise _Contradiction("it does not say of which block or sample it is")
+            raise Contradiction("it does not say of which block or sample it is")
         if place not in self.accounts:
-            raise _Contradiction(f"it says that it is {_of(place)}, and there is none")
+            raise Contradiction(f"it says that it is {_of(place)}, and there is none")
         return self.accounts[place]
 
     def _open(self, number: int, step: Mapping[str, Any], share: Budget) -> None:
         if isinstance(share, GaussianDP):  # its ε, or its μ²: what such a part costs is neither alone
-            raise _Contradiction(f"a part of the rows or of the steps has a share in ε, ρ or (ε, δ), and not {share}")
+            raise Contradiction(f"a part of the rows or of the steps has a share in ε, ρ or (ε, δ), and not {share}")
         if "rounds" in step:
-            _check_rounds(step, share)
+            check_rounds(step, share)
         elif step["query"] == "partition":
-            blocks = _whole(step["blocks"], "the number of blocks")
+            blocks = whole(step["blocks"], "the number of blocks")
             if blocks > len(self.steps) + 10**6:
-                raise _Contradiction(f"it has {blocks:,} blocks")
+                raise Contradiction(f"it has {blocks:,} blocks")
             for block in {s["block"] for s in self.steps if s.get("of") == number and "block" in s}:
                 if type(block) is int and 1 <= block <= blocks:
                     self.accounts[(number, block)] = _Account(Accountant(share))
@@ -182,14 +174,14 @@ class _Book:
             inner = amplified(share, as_probability(written(step["rate"])), self.unit)
             self.accounts[(number,)] = _Account(Accountant(inner))
         elif step["query"] == "Gaussian steps":
-            aside = _aside(step, share)
+            aside = aside_of(step, share)
             within = ApproxDP(share.epsilon, share.delta - aside).to_gaussian() if isinstance(share, ApproxDP) else None
             if not isinstance(share, ApproxDP) or within is None:
-                raise _Contradiction(f"Gaussian steps are shares of an (ε, δ) budget, and this one is {share}")
+                raise Contradiction(f"Gaussian steps are shares of an (ε, δ) budget, and this one is {share}")
             total = GaussianDP(within.mu_squared, share.epsilon)
             self.accounts[(number,)] = _Account(Accountant(total, delta_for_tests=aside))
         elif step["query"] == "steps":
-            self.accounts[(number,)] = _Account(Accountant(share, delta_for_tests=_aside(step, share)))
+            self.accounts[(number,)] = _Account(Accountant(share, delta_for_tests=aside_of(step, share)))
         else:
             self.accounts[(number,)] = _Account(Accountant(share, "basic"))
 
@@ -197,15 +189,15 @@ class _Book:
         if "unit" not in step:
             return  # of a division into parts; whoever draws noise must say it
         mine, said = moved_by(self.unit), dict(step["unit"])
-        if said.get("relation") != mine["relation"] or _whole(said.get("max_rows"), "max_rows") < mine["max_rows"]:
-            raise _Contradiction(f"its noise was made for another unit than the card's, {self.unit}")
+        if said.get("relation") != mine["relation"] or whole(said.get("max_rows"), "max_rows") < mine["max_rows"]:
+            raise Contradiction(f"its noise was made for another unit than the card's, {self.unit}")
 
     def _pay(self, step: Mapping[str, Any], draws: Sequence[Mapping[str, Any]]) -> None:
         """Which tables the step has paid for, with the noise of each."""
         labels = [str(label) for label in step.get("parts", ())]
         if "query" in step and labels and step.get("noise") in ("laplace", "gaussian"):
             if len(labels) != sum(draw["times"] for draw in draws):
-                raise _Contradiction(f"it has {len(labels)} tables, and not as many draws of noise")
+                raise Contradiction(f"it has {len(labels)} tables, and not as many draws of noise")
             noises = (draw for draw in draws for _ in range(draw["times"]))
             for label, draw in zip(labels, noises, strict=True):
                 self.paid[label].append((step, draw))
@@ -283,147 +275,6 @@ def _roomier(accountant: Accountant) -> Accountant:
     )
 
 
-# -- the cost of noise -------------------------------------------------------------------------------------------------
-
-
-def _costs(draws: Sequence[Mapping[str, Any]], share: Budget) -> Counter[Cost]:
-    """What the draws of one step cost: the theorems of :mod:`.mechanisms`, read from the scale to the cost."""
-    direct = _direct_cost(draws, share)
-    if direct is not None:
-        return Counter([direct])
-    costs: Counter[Cost] = Counter()
-    for draw in draws:
-        costs[_cost(draw, share)] += draw["times"]
-    return costs
-
-
-def _cost(draw: Mapping[str, Any], share: Budget) -> Cost:
-    kind, scale = draw["kind"], Fraction(draw["scale"])
-    match kind:
-        case "laplace":
-            return Cost.pure(Fraction(draw["l1"]) / scale)
-        case "gaussian":
-            moved = draw["l2_squared"]
-            return Cost(rho=Fraction(moved) / (2 * scale**2), mu_squared=gaussian.cost_of(moved, draw["scale"]))
-        case "permute-and-flip" | "noisy-max":
-            return Cost.pure(Fraction(2 * draw["linf"]) / scale)
-        case "exponential":
-            epsilon = Fraction(2 * draw["linf"]) / scale
-            rho = min(Fraction(draw["linf"]) ** 2 / (2 * scale**2), rho_of_pure(epsilon))
-            return Cost(epsilon=epsilon, rho=rho)
-        case "gaussian-threshold":
-            delta = written(draw["delta"])
-            moved = Sensitivity(draw["l2_squared"], draw["l2_squared"], draw["linf"], draw["l0"])
-            least = mechanisms.gaussian_threshold(moved, draw["scale"], delta)
-            if draw["threshold"] < least:
-                raise _Contradiction(f"its threshold is {draw['threshold']}, and its δ needs at least {least}")
-            return cost_of_gaussian_threshold(draw["l2_squared"], draw["scale"], delta)
-    if kind not in ("threshold", "stability"):
-        raise _Contradiction(f"it has noise of a kind that is not known, {str(kind)[:40]!r}")
-    if not isinstance(share, ApproxDP):
-        raise _Contradiction(f"it needs a δ, and its share is {share}")
-    if kind == "threshold":
-        moved = Sensitivity(draw["l1"], draw["l1"] ** 2, draw["linf"], draw["l0"])
-        least = mechanisms.threshold_for(moved, draw["scale"], share.delta)
-    else:
-        least = mechanisms.stability_threshold(draw["scale"], share.delta)
-    if draw["threshold"] < least:
-        raise _Contradiction(f"its threshold is {draw['threshold']}, and its δ needs at least {least}")
-    if Fraction(draw["l1"]) / scale > share.epsilon:
-        raise _Contradiction(f"its noise of scale {draw['scale']:.6g} costs more than its share, {share}")
-    return Cost.approx(share.epsilon, share.delta)
-
-
-def _aside(step: Mapping[str, Any], share: Budget) -> Fraction:
-    """The δ that is set aside for thresholds among the steps."""
-    aside = written(step.get("delta_for_tests", "0"))
-    if aside and not (isinstance(share, ApproxDP) and 0 < aside < share.delta):
-        raise _Contradiction(f"it sets aside a δ that {share} does not have")
-    return aside
-
-
-def _direct_cost(draws: Sequence[Mapping[str, Any]], share: Budget) -> Cost | None:
-    """(ε, δ) of a batch of Gaussian noise as a whole, where zCDP would cost more than the share: as one Gaussian; or,
-    for one scale and cells that move by one, from the exact curve."""
-    if not isinstance(share, ApproxDP) or any(draw["kind"] != "gaussian" for draw in draws):
-        return None
-    rho = sum(Fraction(d["times"] * d["l2_squared"]) / (2 * Fraction(d["scale"]) ** 2) for d in draws)
-    whole = Cost(epsilon=share.epsilon, epsilon_delta=share.delta, rho=Fraction(rho))
-    costs = [(draw["times"], gaussian.cost_of(draw["l2_squared"], draw["scale"])) for draw in draws]
-    within = share.to_gaussian()
-    known = within is not None and all(cost is not None for _, cost in costs)
-    if known and within is not None and sum(times * (cost or 0) for times, cost in costs) <= within.mu_squared:
-        return whole
-    scales = {draw["scale"] for draw in draws}
-    moved = sum(draw["l2_squared"] * draw["times"] for draw in draws)
-    if len(scales) != 1 or any(draw["linf"] != 1 for draw in draws):
-        return None
-    (scale,) = scales
-    if not _LEAST_SCALE < scale * math.sqrt(moved) < _LARGEST_CURVE:
-        return None
-    if not mechanisms.gaussian_delta(scale, moved, float(share.epsilon)) <= float(share.delta):  # nor what is no number
-        return None
-    return whole
-
-
-def _joint_cost(step: Mapping[str, Any], share: Budget, draws: Sequence[Mapping[str, Any]]) -> Cost:
-    """One selection in each of many groups: the dearest one, times what all groups move together; see
-    :meth:`.Curator.select_each`, which books its share as a whole."""
-    notion = share.to_zcdp() if isinstance(share, ApproxDP) else share
-    times = _whole(step["k"], "k") * max(
-        written(step["joint"]), Fraction(1)
-    )  # the group that moves most moves by all of it
-    for draw in draws:
-        if draw["kind"] not in ("permute-and-flip", "noisy-max", "exponential") or draw["times"] != 1:
-            raise _Contradiction("it selects with noise that is not of a selection in each group")
-        cost = _cost(draw, share)
-        match notion:
-            case PureDP(epsilon=epsilon):
-                within = draw["kind"] != "exponential" and cost.epsilon is not None and times * cost.epsilon <= epsilon
-            case ZCDP(rho=rho):
-                within = cost.rho is not None and times * cost.rho <= rho
-            case _:
-                within = False
-        if not within:
-            raise _Contradiction(f"its noise of scale {draw['scale']:.6g} costs more than its share, {share}")
-    return Cost.of(notion)
-
-
-def _check_rounds(step: Mapping[str, Any], share: Budget) -> None:
-    if not isinstance(share, ApproxDP) or dict(step["unit"])["relation"] != "add-remove":
-        raise _Contradiction("sampled rounds are accounted for with a δ, and under add-remove only")
-    rounds, multiplier = _whole(step["rounds"], "rounds"), float(step["multiplier"])
-    if not 0 < multiplier < _MOST_ROUNDS or rounds > _MOST_ROUNDS:
-        raise _Contradiction(
-            f"{rounds:,} rounds with noise of {multiplier:.6g} sensitivities are beyond what is computed"
-        )
-    cost = epsilon_of_rounds(multiplier, float(share.delta), float(as_probability(written(step["rate"]))), rounds)
-    if not cost <= float(share.epsilon):
-        raise _Contradiction(f"its {rounds} rounds with noise of {multiplier:.6g} sensitivities cost more than {share}")
-
-
-def _draws(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    draws = step.get("draws")
-    if not draws or "unit" not in step:
-        raise _Contradiction(
-            "it does not record its noise and the unit that this was made for; nothing can be computed"
-        )
-    for draw in draws:
-        _whole(draw["times"], "times")
-        for norm in ("l1", "l2_squared", "linf", "l0"):
-            if norm in draw:
-                _whole(draw[norm], f"the sensitivity {norm}")
-        if type(draw["scale"]) is not float or not 0 < draw["scale"] < math.inf:
-            raise _Contradiction(f"its noise has the scale {draw['scale']!r}")
-    return list(draws)
-
-
-def _whole(value: Any, name: str) -> int:
-    if type(value) is not int or value < 1:
-        raise _Contradiction(f"{name} is {str(value)[:40]}, and must be a whole number of at least 1")
-    return value
-
-
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
@@ -443,13 +294,3 @@ def _of(place: tuple[Any, ...]) -> str:
     return (
         f"of block {place[1]} of step {place[0]}" if len(place) > 1 else f"of the sample or sequence of step {place[0]}"
     )
-
-
-def _in_words(spending: Spending) -> str:
-    told = []
-    if spending.all_epsilon:
-        delta = f", δ = {float(spending.epsilon_delta):.3g}" if spending.epsilon_delta else ""
-        told.append(f"ε = {float(spending.epsilon):.6g}{delta}")
-    if spending.all_zcdp:
-        told.append(f"ρ = {float(spending.rho):.6g}")
-    return " or ".join(told) or "nothing that can be added up"

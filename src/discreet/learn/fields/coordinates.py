@@ -33,7 +33,7 @@ _FIRMEST = 0.5
 
 def most_bytes(numbers: int) -> int:
     """What coordinates of at most so many numbers take while they are made: records, and a square."""
-    return 4 * (2 * max(_MOST_ENTRIES, _FEWEST_RECORDS * numbers) + numbers**2)
+    return 4 * (max(_MOST_ENTRIES, _FEWEST_RECORDS * numbers) + numbers**2)
 
 
 def _shrunk(numbers: int, records: int) -> float:
