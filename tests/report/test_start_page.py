@@ -295,6 +295,7 @@ def test_in_a_browser_from_end_to_end(guide: Guide, browser, tmp_path: Path) -> 
     assert {e.text for e in browser.find_elements(By.CSS_SELECTOR, "#files a")} == {
         "model.zip", "model.html", "model.yaml", "run.toml", "schema.toml"
     }  # fmt: skip
+    assert all(e.text for e in browser.find_elements(By.CSS_SELECTOR, "#files .soft")), "each says what it is"
     for width in (1400, 420):
         browser.set_window_size(width, 1000)
         for step in ("file", "columns", "budget", "plan", "release"):

@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 STEPS = {"file": "1 Rows", "columns": "2 Columns", "budget": "3 Budget", "plan": "4 Plan", "release": "5 Release"}
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 MOST_RECORDS = 1_000_000
+_WHAT = {
+    ".zip": "the release: the model, its card and the noisy tables behind it",
+    ".html": "a page about it for everybody",
+    ".yaml": "its card, for a registry",
+    ".csv": "synthetic records",
+    ".toml": "what was said here, for the command line",
+}
+"""Of the files that are made here, by their endings."""
 _BUDGET = ("epsilon", "delta", "unit_column", "max_rows", "relation", "approximate_size", "graph", "target")
 LARGEST_FORM = 1 << 22  # a schema of some thousand columns
 
@@ -327,7 +335,8 @@ class Guide:
         running = self.running
         if running is None:
             return {"running": None}
-        files = [path.name for path in (*running.files, self.desk.run, self.desk.schema) if path.exists()]
+        made = [path for path in (*running.files, self.desk.run, self.desk.schema) if path.exists()]
+        files = [(path.name, _WHAT.get(path.suffix, "")) for path in made]
         return {
             "running": running,
             "shown": running.shown(),
