@@ -303,7 +303,7 @@ def _command(folder: Path, *words: str) -> float:
     """Processor seconds of a command, children included."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**_environment(), "DISCREET_CACHE": str(folder / "kept")}
-    program = "import sys; from discreet.cli.app import main; sys.exit(main(sys.argv[1:]))"
+    program = "import sys; from discreet.cli.app import main; sys.exit(main())"
     done = subprocess.run(
         [sys.executable, "-c", program, *words],
         cwd=folder,

@@ -5,6 +5,7 @@ randomness is part of the proof. The contract is the two tables below. Every rul
 """
 
 import ast
+import gc
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from discreet import Curator, Domain, PureDP, Release, encode, resolve
-from discreet.cli import kept
+from discreet.cli import kept, main
 from discreet.release import DRAWS
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
@@ -560,6 +561,15 @@ def test_a_fit_of_texts_in_parquet_loads_no_pandas(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fit = ["fit", "rows.parquet", "--schema", "schema.toml", "--epsilon", "1", "-o", "model.zip"]
     assert loaded_by(fit, ["pandas", "narwhals", "pyarrow.compute", "duckdb", "sklearn", "matplotlib"]) == []
+
+
+def test_a_program_that_ends_does_not_look_for_garbage(monkeypatch, capsys):
+    """That took a quarter of a small command. Who calls ``main`` with words goes on, and wants it looked for."""
+    frozen = []
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(True))
+    assert main(["--version"]) == 0 and not frozen
+    monkeypatch.setattr(sys, "argv", ["discreet", "--version"])
+    assert main() == 0 and frozen and "discreet" in capsys.readouterr().out
 
 
 def test_a_needless_import_would_be_seen():

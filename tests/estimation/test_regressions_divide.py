@@ -98,7 +98,7 @@ def test_a_model_without_interactions_says_so():
 
 @pytest.fixture
 def unbounded(monkeypatch):
-    for name in ("TOLD", "BESIDES"):
+    for name in ("TOLD", "BESIDES", "OF_SPINS"):
         monkeypatch.setattr(division, name, float("inf"))
 
 

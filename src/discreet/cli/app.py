@@ -106,6 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         fall_silent()
         code = code or int(explain(error))
+    if arguments is None:
+        gc.freeze()  # the process ends, and would look through all that is left once more: a quarter of a small command
     return code
 
 

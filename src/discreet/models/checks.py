@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -49,10 +50,15 @@ def require_mapping(value: object, what: str, example: str) -> None:
 
 def edges_of(domain: Domain, cliques: Iterable[Clique]) -> tuple[tuple[str, str], ...]:
     """Every pair within a clique, once, in domain order."""
-    pairs = {
-        (domain.index(a), domain.index(b)) for clique in cliques for a, b in combinations(domain.clique(clique), 2)
-    }
-    return tuple((domain.names[i], domain.names[j]) for i, j in sorted(pairs))
+    return _edges(domain.names, tuple(domain.clique(clique) for clique in cliques))
+
+
+@lru_cache(maxsize=16)
+def _edges(names: tuple[str, ...], cliques: tuple[Clique, ...]) -> tuple[tuple[str, str], ...]:
+    """Refits have the cliques of their model: found once for all."""
+    place = {name: i for i, name in enumerate(names)}
+    pairs = {(place[a], place[b]) for clique in cliques for a, b in combinations(clique, 2)}
+    return tuple((names[i], names[j]) for i, j in sorted(pairs))
 
 
 def archive_domain(header: Mapping[str, Any]) -> Domain:

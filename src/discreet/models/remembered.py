@@ -37,9 +37,6 @@ class Remembered:
     ) -> Array | None:
         """P(names | codes, weights), axes in this order; None where it does not follow from one clique, or is of
         something that cannot be."""
-        if not codes and not weights and names in self._tables:
-            table = self._tables[names]
-            return np.asarray(table / table.sum())
         codes, weights = codes or {}, weights or {}
         columns = frozenset({*names, *codes, *weights})
         if columns not in self._homes:
@@ -59,6 +56,8 @@ class Remembered:
         return np.asarray(table / total) if total > 0 else None
 
     def probabilities(self, names: Iterable[str]) -> Array:
+        if isinstance(names, tuple) and (table := self._tables.get(names)) is not None:
+            return np.asarray(table / table.sum())
         wanted = _names(names)
         found = self.known(wanted)
         return np.asarray(self._whole.probabilities(wanted)) if found is None else found
