@@ -35,6 +35,7 @@ BEYOND = 2**63 - 1
 
 def moments_of(times: NDArray[np.datetime64]) -> NDArray[np.int64]:
     """Times of any unit in microseconds since 1970. Of those that are too large NumPy would make others, or fail."""
+    times = times.astype(times.dtype.newbyteorder("="), copy=False)
     if np.datetime_data(times.dtype)[0] not in _COARSE:
         return times.astype("M8[us]").astype(np.int64)
     most = np.datetime64(BEYOND, "us").astype(times.dtype).astype(np.int64)

@@ -154,10 +154,7 @@ class Domain:
     def clique(self, names: Iterable[str] | str) -> Clique:
         """A set of columns in the order of the domain: the one way to write a clique."""
         chosen = (names,) if isinstance(names, str) else tuple(names)
-        found = [self.index(n) for n in chosen]
-        positions = sorted({*found})
-        if positions == found:
-            return chosen
+        positions = sorted({self.index(n) for n in chosen})
         if len(positions) != len(chosen):
             raise InputError(f"a clique names each column once, got {chosen}")
         return tuple(self.attributes[i].name for i in positions)

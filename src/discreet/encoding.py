@@ -160,14 +160,18 @@ def period_codes(moments: NDArray[np.int64], attribute: Attribute) -> NDArray[np
 
 
 def is_series(values: Any) -> bool:
-    """A column of a frame. Commands that read none start without narwhals, and then nothing can be one."""
-    narwhals = sys.modules.get("narwhals")
-    return narwhals is not None and isinstance(values, narwhals.Series)
+    """A column of a frame. Commands that read none start without narwhals, and then nothing can be one; nor while
+    another thread is about to import it."""
+    series = getattr(sys.modules.get("narwhals"), "Series", None)
+    return series is not None and isinstance(values, series)
 
 
 def _is_series_of_dates(values: Any) -> bool:
-    narwhals = sys.modules.get("narwhals")
-    return is_series(values) and narwhals is not None and isinstance(values.dtype, narwhals.Date | narwhals.Datetime)
+    if not is_series(values):
+        return False
+    import narwhals as nw  # it is there
+
+    return isinstance(values.dtype, nw.Date | nw.Datetime)
 
 
 def as_column(values: Any) -> Any:

@@ -77,6 +77,8 @@ def test_none_is_an_answer_among_categories_and_absent_among_numbers(tmp_path):
 def test_a_level_called_other_is_not_taken(tmp_path):
     attribute = drafted(tmp_path, "x,y\nother,1\na,2\nb,3\n").domain["x"]
     assert attribute.other == "(other)" and attribute.levels == ("a", "b", "other")
+    private = drafted(tmp_path, "x,y\nother,1\na,2\nb,3\n", private=True).domain["x"]
+    assert private.other == "(other)", "what is found may be called so, and nobody has looked"
 
 
 def test_a_value_that_few_rows_have_is_not_listed(tmp_path):

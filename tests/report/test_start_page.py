@@ -195,7 +195,9 @@ def test_a_form_of_a_wide_schema_is_read(guide: Guide) -> None:
 def test_a_refused_budget_spends_nothing_and_is_told(guide: Guide, tmp_path: Path) -> None:
     guide.desk.say_data(tmp_path / "rows.csv")
     send(guide, "/columns", **COLUMNS)
-    send(guide, "/budget", epsilon="5", total="3")
+    Ledger.create(tmp_path / "ledger.db", PureDP(3)).close()
+    guide.desk.say({"ledger": "ledger.db"})
+    send(guide, "/budget", epsilon="5")
     press(guide)
     finished(guide)
     assert "That did not work" in (page := send(guide, "/release")[1]) and "does not suffice" in page
@@ -227,6 +229,27 @@ def test_a_total_can_be_taken_back_until_something_is_spent(guide: Guide, tmp_pa
     finished(guide)
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         assert ledger.total == PureDP(3) and ledger.spent is not None
+
+
+def test_a_total_below_the_release_is_refused_before_anything_is_made(guide: Guide, tmp_path: Path) -> None:
+    guide.desk.say_data(tmp_path / "rows.csv")
+    send(guide, "/columns", **COLUMNS)
+    for money in ({"epsilon": "1", "total": "0.5"},
+                  {"epsilon": "1", "delta": "1e-6", "total": "3", "total_delta": "1e-9"}):  # fmt: skip
+        status, page = send(guide, "/budget", **money, then="plan")
+        assert status == 200 and "give a larger total" in page
+        assert "epsilon" not in guide.desk.said() and "ledger" not in guide.desk.said()
+    assert not (tmp_path / "ledger.db").exists()
+
+
+def test_what_was_guessed_and_what_needs_a_delta_is_said(guide: Guide, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("day,city\n" + "".join(f"2024-01-{i % 28 + 1:02},c{i % 3}\n" for i in range(60)))
+    guide.desk.say_data(tmp_path / "rows.csv")
+    assert 'id="guesses"' not in send(guide, "/columns")[1]
+    send(guide, "/look", yes="1")
+    page = send(guide, "/columns")[1]
+    assert "no more than a guess" in page and "day: the years 1900 to 2099" in page and "taken for absent" in page
+    assert "needed, as the levels of city are found privately" in send(guide, "/budget")[1]
 
 
 def test_comments_and_what_the_page_cannot_show_are_kept(tmp_path: Path) -> None:

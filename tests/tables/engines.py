@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from datetime import date, timedelta
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -71,6 +72,17 @@ def same_sums(left, right, domain):
     query = gradients(domain)
     sums = all(np.array_equal(a, b) for a, b in zip(left.stream(query), right.stream(query), strict=True))
     return counts and sums and all_cells(left) == all_cells(right)
+
+
+def parts_are_counted_by_themselves(table, key=bytes(16)):
+    """Also when the whole was counted before."""
+    every = [(name,) for name in table.domain]
+    whole = table.count(every)
+    halves = [part.count(every) for part in table.split(2, key)]
+    one = table.sample(Fraction(1, 2), key).count(every)
+    for total, first, second, drawn in zip(whole, *halves, one, strict=True):
+        assert np.array_equal(first + second, total) and max(first.sum(), second.sum(), drawn.sum()) < total.sum()
+    return True
 
 
 # -- columns that are still to be found --------------------------------------------------------------------------------

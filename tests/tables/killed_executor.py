@@ -51,7 +51,7 @@ table = open_table(frame, domain, unit="who")
 before = engines.same_sums(table, reference, domain)
 first = executors()
 os.kill(first[0], signal.SIGKILL)
-table._counted = None  # what was counted before is kept, and the rows would not be asked
+table.forget()  # what was counted before is kept, and the rows would not be asked
 after = engines.same_sums(table, reference, domain)
 chosen = engines.all_cells(table.clip(2, engines.KEY)) == engines.all_cells(reference.clip(2, engines.KEY))
 

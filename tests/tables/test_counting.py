@@ -7,13 +7,16 @@ from copy import copy
 
 import numpy as np
 import pytest
+from engines import parts_are_counted_by_themselves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.attribute import Groups
 from discreet.domain import Attribute, Domain
 from discreet.errors import InputError
-from discreet.tables import counting, memory
+from discreet.privacy.budget import PureDP
+from discreet.privacy.curator import Curator
+from discreet.tables import counting, memory, open_table
 from discreet.tables.blocks import Block, Layout
 from discreet.tables.encode import encode
 from discreet.tables.memory import MemoryTable
@@ -256,6 +259,7 @@ def test_a_table_is_counted_once():
     asked = [("a", "b"), ("c",), ("a", "b"), ("b", "c"), ("a", "b"), ("c",)]
     for mine, fresh in zip((*first, *again), watched().count_rows(asked), strict=True):
         np.testing.assert_array_equal(mine, fresh)
+    assert not np.shares_memory(first[0], first[2]), "who asks twice at once has two arrays"
 
 
 def test_who_changes_a_count_changes_nobody_elses():
@@ -276,7 +280,34 @@ def test_other_rows_are_counted_by_themselves():
     assert all(part.count([("a",)])[0].sum() < whole.sum() for part in parts)
     assert all("_counted" not in vars(copy(part)) for part in (table, *parts))
     table.close()
-    assert table._counted is None
+    assert not table._counted
+
+
+def test_parts_of_files_are_counted_by_themselves_and_nothing_after_the_end(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,who\n" + "".join(f"{i % 3},p{i // 2}\n" for i in range(400)))
+    table = open_table(path, Domain.of({"a": 3}), unit="who")
+    assert parts_are_counted_by_themselves(table)
+    alone = table.without_persons()
+    assert parts_are_counted_by_themselves(alone)
+    table.close()
+    assert not table._counted
+    for closed in (table, alone):
+        with pytest.raises(InputError, match="this table is closed"):
+            closed.count([("a",)])
+
+
+def test_blocks_that_have_voted_keep_no_counts():
+    seen = []
+
+    def vote(curator):
+        seen.append(curator._rows)
+        curator._rows.count([("a",)])
+        return "yes"
+
+    with Curator(watched(), budget=PureDP(1)) as curator:
+        curator.vote(vote, 5, candidates=["yes", "no"])
+    assert len(seen) == 5 and not any(block._counted for block in seen)
 
 
 def test_levels_taken_together_are_kept_by_what_they_hold():

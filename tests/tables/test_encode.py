@@ -5,6 +5,8 @@ import datetime
 import decimal
 import itertools
 import math
+import sys
+from types import ModuleType
 
 import narwhals as nw
 import numpy as np
@@ -15,10 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.dates import moments_of
 from discreet.domain import Attribute, Domain
-from discreet.encoding import Hashed, as_list, code_of, encode_column
+from discreet.encoding import Hashed, as_list, code_of, encode_column, is_series
 from discreet.errors import InputError, SchemaError
 from discreet.schema import parse_schema
+from discreet.tables.arrow import encode_arrow
 from discreet.tables.encode import _codes as tables_codes
 from discreet.tables.encode import encode
 
@@ -513,3 +517,25 @@ def test_levels_that_python_takes_for_equal_are_not_taken_for_each_other():
     for frame in ({"c": texts}, pl.DataFrame({"c": texts}), pa.table({"c": texts}), pd.DataFrame({"c": texts})):
         assert codes(encode(frame, Domain((flags,))))["c"] == [3, 3, 0, 1, 0, 2]
         assert codes(encode(frame, Domain((numbers,))))["c"] == [0, 1, 3, 3, 3, 2]
+
+
+def test_parts_of_an_arrow_column_have_the_codes_of_their_own_rows():
+    numbers = Attribute.categorical("c", [5, 6, 7])
+    whole = pa.array([5, 6, 7, 6, 5, 7, 7], pa.int16())
+    texts = Attribute.categorical("c", ["r", "g", "b"])
+    words = pa.array(["r", "g", "b", "b", "g"]).dictionary_encode()
+    for start in range(5):
+        assert encode_arrow(whole[start:], numbers).tolist() == [v - 5 for v in whole[start:].to_pylist()]
+        assert encode_arrow(words[start:], texts).tolist() == ["rgb".index(v) for v in words[start:].to_pylist()]
+
+
+def test_a_library_that_is_about_to_be_imported_has_no_series_yet(monkeypatch):
+    """Another thread may be in the middle of it."""
+    monkeypatch.setitem(sys.modules, "narwhals", ModuleType("narwhals"))
+    assert not is_series([1]) and encode_column(["red"], TEXT).tolist() == [0]
+
+
+@pytest.mark.parametrize("unit", ["Y", "D", "s", "ms", "us", "ns"])
+def test_dates_of_the_other_byte_order_are_the_same_dates(unit):
+    days = np.array(["2020-01-15", "2021-07-01", "NaT"], f"M8[{unit}]")
+    assert moments_of(days.astype(days.dtype.newbyteorder(">"))).tolist() == moments_of(days).tolist()

@@ -23,6 +23,7 @@ from engines import (
     facts_to_be_found,
     mixed_domain,
     mixed_rows,
+    parts_are_counted_by_themselves,
     rows_to_be_found,
     same_sums,
     write_parquet,
@@ -69,6 +70,7 @@ def mixed(spark, tmp_path_factory):
 def test_sums_are_those_of_memory_to_the_last_unit(mixed):
     table, reference, _ = mixed
     assert same_sums(table, reference, mixed_domain())
+    assert parts_are_counted_by_themselves(table)
     assert "1500" not in repr(table)
 
 
@@ -203,7 +205,7 @@ def test_failures_are_told_without_values(spark):
 def test_progress_over_tasks(mixed):
     heard = []
     with listening(lambda *what: heard.append(what)):
-        mixed[0].count([()])
+        mixed[0].count_rows([()])
     assert heard == [("reading the rows", done, 100) for done in range(101)]
 
 

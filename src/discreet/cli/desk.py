@@ -127,6 +127,12 @@ class Desk:
         document = _document(self.schema, _SCHEMA)
         return [_column(name, document.get("columns", {}).get(name)) for name in self.header()]
 
+    def guesses(self) -> list[str]:
+        """What in the schema a draft has guessed, and nobody has said otherwise since."""
+        from ..tables.draft import guesses
+
+        return guesses(_document(self.schema, _SCHEMA).unwrap())
+
     def say_columns(self, wanted: Iterable[Column]) -> None:
         """Write into the schema what has changed; what cannot be read as a schema is refused, and nothing changes."""
         from ..schema import parse_schema

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import options
 from .desk import Column
 from .failures import WrongUse, in_words
+
+if TYPE_CHECKING:
+    from ..privacy.budget import Budget
 
 WHOLE = {"max_rows": "“At most so many rows of one person”", "approximate_size": "“About how many records”"}
 """Fields that hold whole numbers, by their key, as the page calls them."""
@@ -38,14 +41,19 @@ def whole(text: str, what: str) -> int:
     return int(text)
 
 
-def total_of(typed: Mapping[str, str], *, needs_delta: bool) -> tuple[str, str | None] | None:
-    """What all releases together may spend, if that was said, and is a budget."""
+def total_of(typed: Mapping[str, str], first: Budget) -> tuple[str, str | None] | None:
+    """What all releases together may spend, if that was said, and is a budget that pays for the first of them."""
     total, delta = typed.get("total", "").strip(), typed.get("total_delta", "").strip() or None
     if not total:
         return None
-    if needs_delta and delta is None:
+    if getattr(first, "delta", None) is not None and delta is None:
         raise WrongUse("say the δ of all releases together, too: as many times δ as there may be releases")
-    options.budget_from(total, delta, None)
+    together = options.budget_from(total, delta, None)
+    if not first <= together:
+        raise WrongUse(
+            f"all releases together may spend {together}, and this one alone {first}: give a larger total, which "
+            "cannot be changed later, or less to this release"
+        )
     return total, delta
 
 

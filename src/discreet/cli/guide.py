@@ -12,7 +12,7 @@ import hashlib
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
@@ -174,7 +174,7 @@ class Guide:
         columns = self.desk.columns()
         if typed:
             columns = [typed_column(i, column, typed) for i, column in enumerate(columns)]
-        return {"columns": columns, "schema": str(self.desk.schema), "is_new": not self.desk.schema.exists()}
+        return {"columns": columns, "guesses": self.desk.guesses(), "is_new": not self.desk.schema.exists()}
 
     def say_columns(self, typed: Mapping[str, str]) -> str:
         self.desk.say_columns(typed_column(i, column, typed) for i, column in enumerate(self.desk.columns()))
@@ -200,6 +200,8 @@ class Guide:
             said = {"total": self._total[0], "total_delta": self._total[1] or "", **said}
         ledger = self.desk.said().get("ledger")
         facts: dict[str, Any] = {"said": said, "names": self.desk.header(), "ledger": None, "buys": None}
+        with suppress(DiscreetError, OSError):  # a schema that cannot be read is told of where it is used
+            facts["open_levels"] = [a.name for a in self.desk.domain().sought if a.sought and a.sought.what == "levels"]
         if ledger is not None and Path(ledger).exists():
             account = open_ledger(Path(ledger))
             assert account is not None
@@ -221,9 +223,8 @@ class Guide:
             said["max_rows"] = None
         elif said["max_rows"] is None:
             raise WrongUse(f"say how many rows of one “{said['unit_column']}” may count")
-        options.budget_from(said["epsilon"], said["delta"], None)
         before = self.desk.said()
-        total = total_of(typed, needs_delta=said["delta"] is not None)
+        total = total_of(typed, options.budget_from(said["epsilon"], said["delta"], None))
         if total is not None and "ledger" not in before:
             said["ledger"] = "ledger.db"
         elif total is None and self._total is not None and not self._ledger.exists():

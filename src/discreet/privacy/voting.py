@@ -123,4 +123,6 @@ def _ballot(curator: Holder, learner: Learner, block: Table) -> str:
             word = learner(curator._exact(block))
     except (Exception, SystemExit, GeneratorExit):  # Ctrl-C is the user's, and goes through
         return ABSTAIN
+    finally:
+        block.forget()  # there are many blocks
     return word if isinstance(word, str) else ABSTAIN

@@ -261,8 +261,8 @@ class Certificate:
         weighted = ", each with its weight" if self.weights else ""
         near = f"about {_number(self.mean)} away from" if self.mean > 0 else "as near as can be told to"
         out = [
-            f"Certificate of fit: {what}{some} are {near} the records on average{weighted}, in total variation "
-            f"(at most {_number(self.mean_at_most())} at 95 %)."
+            f"Certificate of fit ({self.verdict}): {what}{some} are {near} the records on average{weighted}, in "
+            f"total variation (at most {_number(self.mean_at_most())} at 95 %)."
         ]
         worst = self.worst_at_most
         if worst is None and self.each is not None and len(self.cliques) > 1:
@@ -283,15 +283,21 @@ class Certificate:
             )
         return [*out, *self._advice()]
 
+    @property
+    def was_named(self) -> bool:
+        """Whether these tables are those that the fit itself was to get right."""
+        return self.workload and self.paid is None
+
     def _advice(self) -> list[str]:
         apart = _number(self.from_independence)
         match self.verdict:
             case "poor":
+                named = "; if only some columns matter together, name them in a new fit's --workload"
                 return [
                     "Beware: that does not show a good model. Its own tables differ from those of independent columns "
-                    f"by {apart} on average, so that it is not shown to be better than these. A larger budget, more "
-                    "records, coarser columns in the schema or another family may help (`discreet plan --methods`); if "
-                    "only some columns matter together, name them in a new fit's --workload."
+                    f"by {apart} on average, so that it is not shown to be better than these. Coarser columns in the "
+                    "schema (fewer bins or levels), a larger budget, more records or another family may help "
+                    f"(`discreet plan --methods`){'' if self.was_named else named}."
                 ]
             case "fair":
                 return [

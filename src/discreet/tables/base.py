@@ -102,8 +102,13 @@ class Table(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def close(self) -> None:  # noqa: B027 - most tables hold nothing that must be freed
+    def close(self) -> None:
         """Let go of what was kept of the rows."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of sums that were kept; who asks again has the rows read again."""
+        self._last = (None, ())
 
     def __getstate__(self) -> dict[str, object]:
         """Without the sums that are kept: a copy may get other rows."""

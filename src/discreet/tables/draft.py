@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -63,6 +63,8 @@ _PRIVATE = """\
 MOST = 0.9
 """Part of the values that says what kind a column is, where nothing else may be learned of it."""
 _ANY_DAY = (date(1900, 1, 1), date(2099, 12, 31))
+_OTHER = "(other)"
+"""For what is not found, where nobody has looked whether rows say "other" themselves."""
 _SAY_WHICH = (
     "dates. NOTE: these years are no more than a guess that suits any register: say from when to when, "
     'and by = "month" or so'
@@ -137,6 +139,21 @@ def draft_schema(rows: Any, *, most_levels: int = DEFAULT_LEVELS, private: bool 
     return replace(draft, domain=Domain(tuple(attributes)))
 
 
+def guesses(schema: Mapping[str, Any]) -> list[str]:
+    """What in a schema file stands there as a draft that looks at kinds alone has guessed it."""
+    columns = {name: said for name, said in schema.get("columns", {}).items() if isinstance(said, dict)}
+    words, out = list(USUAL_WORDS), []
+    for name, said in columns.items():
+        dates = said.get("dates")
+        if isinstance(dates, dict) and (dates.get("from"), dates.get("to")) == _ANY_DAY:
+            out.append(f"{name}: the years {_ANY_DAY[0].year} to {_ANY_DAY[1].year}, counted by {dates.get('by')}")
+    guessed = [name for name, said in columns.items() if said.get("missing_values") == words]
+    if guessed or schema.get("missing_values") == words:
+        where = ", ".join(guessed) or "all columns"
+        out.append(f"{where}: words such as {', '.join(words[:4])} are taken for absent values")
+    return out
+
+
 def _why_left_out(name: str, p: Profile, *, numeric: bool) -> str:
     if p.present == p.nulls:
         return "no row has a value"
@@ -204,7 +221,7 @@ class _Column:
         if self.written is not None:
             dates = Dates("year", *_ANY_DAY, self.written)
             return Attribute.of_dates(self.name, dates, missing="missing", missing_values=USUAL_WORDS), _SAY_WHICH
-        return Attribute.from_dict(self.name, {"levels": "discover", **common}), ""
+        return Attribute.from_dict(self.name, {"levels": "discover", "other": _OTHER, **common}), ""
 
     def _absent(self, words: Sequence[str]) -> dict[str, Any]:
         """Words for absent values as they are spelled, where there are some."""

@@ -76,6 +76,10 @@ class FileTable(JobTable):
         super().close()
         self._sources, self._scratch, self._closed = None, None, True
 
+    def _require_rows(self) -> None:
+        if self._closed:
+            raise InputError("this table is closed; open the files again")
+
     def count_sparse(self, clique: Clique) -> dict[tuple[int, ...], int]:
         names = clique or self.domain.names[:1]
         parts = (rows_of.sparse_cells(self._block(place, names), clique) for place in self._encoded())
@@ -126,8 +130,7 @@ class FileTable(JobTable):
 
     def _encoded(self) -> list[Place]:
         """Where the blocks of codes stand; the first call reads the files."""
-        if self._closed:
-            raise InputError("this table is closed; open the files again")
+        self._require_rows()
         if self._sources is not None:
             sources = self._sources
             scratch = Scratch(Layout(self.domain, self.unit_column is not None))
@@ -241,6 +244,9 @@ class _Anonymous(FileTable):
     def close(self) -> None:
         super().close()
         self._parent.close()
+
+    def _require_rows(self) -> None:
+        self._parent._require_rows()
 
     def _encoded(self) -> list[Place]:
         return self._parent._encoded()

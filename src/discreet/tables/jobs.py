@@ -10,6 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -140,10 +141,11 @@ class JobTable(Table):
     it stays inside, and is gone with them. Whether something is there depends on what was asked alone.
     """
 
-    _counted: dict[_Key, IntArray] | None = None
+    _counted: Mapping[_Key, IntArray] = MappingProxyType({})
 
     def count(self, cliques: Sequence[Clique], grouped: Sequence[Attribute] = ()) -> tuple[IntArray, ...]:
-        kept = self._counted = {} if self._counted is None else self._counted
+        self._require_rows()
+        kept = self._counted  # never changed, but replaced: another thread may count as well
         keys: list[_Key] = [(tuple(c), tuple(a for a in grouped if a.name in c)) for c in cliques]
         missing = list(dict.fromkeys(key for key in keys if key not in kept))
         found: dict[_Key, IntArray] = {}
@@ -152,17 +154,25 @@ class JobTable(Table):
             counted = self.count_rows([clique for clique, _ in missing], tuple(used))
             found = dict(zip(missing, counted, strict=True))
         room = MOST_KEPT - sum(table.size for table in kept.values())
-        for key, table in found.items():
-            if (room := room - table.size) >= 0:
-                kept[key] = table.copy()
-        return tuple(found[key] if key in found else kept[key].copy() for key in keys)
+        new = {key: table.copy() for key, table in found.items() if (room := room - table.size) >= 0}
+        if new:
+            self._counted = {**kept, **new}
+        tables = {**kept, **found}
+        last = {key: place for place, key in enumerate(keys)}  # each answer is an array of its own
+        return tuple(
+            tables[key] if key in found and last[key] == place else tables[key].copy() for place, key in enumerate(keys)
+        )
 
     def count_rows(self, cliques: Sequence[Clique], grouped: Sequence[Attribute] = ()) -> tuple[IntArray, ...]:
         """The same by going over the rows, whatever was counted before."""
         return self._run(Counting.of(self.domain, cliques, grouped))
 
-    def close(self) -> None:
-        self._counted = None
+    def forget(self) -> None:
+        super().forget()
+        self._counted = MappingProxyType({})
+
+    def _require_rows(self) -> None:
+        """Refuse to answer for rows that were let go."""
 
     def stream(self, query: RowQuery) -> tuple[IntArray, ...]:
         return self._run(Summing(self.domain, query))
