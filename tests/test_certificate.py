@@ -301,3 +301,14 @@ def test_release_card_report_and_page_show_it(tmp_path):
     forged["certificate"]["records"] = -1
     with pytest.raises(FileFormatError, match="certificate of fit"):
         _ = Release(release.model.with_card(forged)).certificate
+
+
+def test_no_figure_leaves_what_a_total_variation_can_be():
+    of_few = Certificate.from_dict(facts((14, 30, 400), records=8.0, scale=600.0))
+    figures = [x for fit in of_few.fits().values() for x in (fit.estimate, fit.lower, fit.upper)]
+    said = [*figures, of_few.mean, *of_few.mean_interval(), of_few.mean_at_most(), of_few.worst_at_most]
+    assert min(said) >= 0 and max(said) == 1 and len(set(said)) > 2
+    assert "about 1.00 away" in str(of_few)
+    of_none = Certificate.from_dict(facts((400, 400, 400), records=2.0))
+    assert of_none.mean == of_none.summary()["mean_total_variation"] == 1
+    assert Certificate.from_dict(of_none.to_dict()) == of_none  # what was released is kept as it was

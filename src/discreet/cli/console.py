@@ -36,7 +36,9 @@ def note(text: str, before: str = "", to: TextIO | None = None) -> None:
 
 
 def say_json(value: Any) -> None:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    from ..io.strictjson import finite  # NumPy, which not every command needs
+
+    text = json.dumps(finite(value), indent=2, ensure_ascii=False, allow_nan=False)
     print("\n".join(_CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", line) for line in text.split("\n")))
 
 

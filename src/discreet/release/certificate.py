@@ -13,7 +13,8 @@ The estimate is e/(2N̂). Its error has three sources:
 * expectations are rounded to a 64th of a record, which moves the distance of a table of c cells by some √c/200 records:
   left out.
 
-A total variation is at least 0, and so are its intervals (:mod:`.nonnegative`).
+A total variation is at least 0, and so are its intervals (:mod:`.nonnegative`); nor is it above 1, where both are cut
+off.
 """
 
 from __future__ import annotations
@@ -109,15 +110,15 @@ class Certificate:
 
     @property
     def mean(self) -> float:
-        """The estimate of the mean total variation of all tables compared; noise can make it a little negative, and
-        then it is 0."""
-        return max(self._mean[0], 0.0)
+        """The estimate of the mean total variation of all tables compared; noise can take it beyond what such a
+        distance can be, and then it is 0 or 1."""
+        return min(max(self._mean[0], 0.0), 1.0)
 
     def mean_interval(self, level: float = LEVEL) -> tuple[float, float]:
         """An interval for :attr:`mean`."""
         centre, deviation, laplace = self._mean
         lower, upper = nonnegative(np.array([centre]), np.array([deviation]), level, laplace=laplace)
-        return float(lower[0]), float(upper[0])
+        return min(float(lower[0]), 1.0), min(float(upper[0]), 1.0)
 
     def mean_at_most(self, level: float = BOUND) -> float:
         """What the mean does not exceed, with this confidence."""
@@ -139,9 +140,10 @@ class Certificate:
             return {}
         centres, deviations = self._single
         lower, upper = nonnegative(centres, deviations, level, laplace=self.each.noise.kind == "laplace")
+        figures = np.clip(np.stack([centres, lower, upper], axis=1), 0.0, 1.0).tolist()
         order = np.argsort(-centres, kind="stable")
         named = [self.cliques[i] for i in self.each.which]
-        return {named[i]: Fit(max(float(centres[i]), 0.0), float(lower[i]), float(upper[i])) for i in order.tolist()}
+        return {named[i]: Fit(*figures[i]) for i in order.tolist()}
 
     @cached_property
     def outstanding(self) -> dict[Clique, Fit]:
@@ -160,7 +162,7 @@ class Certificate:
         if self.each is None or len(self.each.which) < len(self.cliques):
             return None
         level = 1 - (1 - BOUND) / len(self.each.which)
-        return min(1.0, max(fit.upper for fit in self.fits(level).values()))
+        return max(fit.upper for fit in self.fits(level).values())
 
     @cached_property
     def _single(self) -> tuple[Array, Array]:

@@ -45,9 +45,9 @@ from ..models.grouped import GroupedField
 from ..models.marginals import marginals
 from ..models.records import RandomState
 from ..progress import track
-from . import rare, student
+from . import left_open, rare, student
 from .fresh_noise import likely_tables, whole, with_counts
-from .interval import ANYTHING, Interval, Survival, digits
+from .interval import ANYTHING, Interval, Survival
 from .same_model import SAME, Refit, check_belongs
 from .scatter import Scatter
 from .together import Together
@@ -55,8 +55,6 @@ from .within import told_apart_alike
 
 Array = NDArray[np.float64]
 Expected = Callable[[Model], Sequence[NDArray[Any]]]
-COARSE = 0.1
-"""What bins leave open is said where noise moves a number by less than this part of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +96,8 @@ class NoiseIntervals:
             found = self._of_numbers(found, question)
         asked = self.model.ask(text)
         answer = asked if isinstance(asked, Answer) else None
-        if answer is not None and question.kind in language.NUMBERS:
-            remarks = [answer.remark, self._left_open(found, question)]
+        if answer is not None:
+            remarks = [answer.remark, left_open.in_words(found, self.model, question)]
             answer = replace(answer, remark="; ".join(filter(None, remarks)))
         return replace(found, answer=answer)
 
@@ -207,23 +205,6 @@ class NoiseIntervals:
         lower, upper = numbers.without_a_part(self.model, question, part)
         lower, upper = np.fmin(found.lower, lower), np.fmax(found.upper, upper)  # NaN where a refit has no such records
         return replace(found, lower=lower, upper=upper, note=f"{found.note}; ± makes room for that")
-
-    def _left_open(self, found: Interval, question: Resolved) -> str:
-        """What is to be said where noise does not move a number, as it follows from where its bin is."""
-        if question.kind == "SD":
-            return ""
-        low, high = numbers.by_bins_alone(self.model, question)
-        coarse = found.half_width < COARSE * (high - low)
-        if not coarse.any():
-            return ""
-        row = int(np.argmax(np.where(coarse, high - low, 0.0).reshape(-1)))
-        low, high = low.reshape(-1)[row], high.reshape(-1)[row]
-        places = max(digits(high - low, 0), 0) if found.places is None else min(digits(high - low, 0), found.places)
-        ends = f"{low:.{places}f} to {high:.{places}f}"
-        where = "it may be" if coarse.size == 1 else "a row's may be"
-        return (
-            f"bins do not tell where in them numbers are, so that {where} anything from {ends}, which ± does not cover"
-        )
 
     def _room(
         self,
