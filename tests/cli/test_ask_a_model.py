@@ -155,6 +155,16 @@ def test_a_model_that_misses_its_own_tables_says_so(desk, discreet, width):
     assert "beware: " + said in asked.out and "± covers the noise and not this" in asked.out
 
 
+def test_a_wrong_question_does_not_hide_the_answers_to_others(discreet) -> None:
+    both = discreet("query", "asia", "P(smoke=yes)", "P(nothing=yes)", "P(lung=yes)")
+    alone = discreet("query", "asia", "P(nothing=yes)")
+    assert both.code == alone.code == 2 and alone.out == ""
+    assert "P(smoke=yes)" in both.out and "P(lung=yes)" in both.out
+    assert both.err == "No answer to P(nothing=yes):\n" + alone.err
+    found = discreet("query", "asia", "P(nothing=yes)", "P(lung=yes)", "--json")
+    assert found.code == 2 and len(json.loads(found.out)) == 1 and "No answer to" in found.err
+
+
 def test_numbers_come_with_their_noise(desk, discreet) -> None:
     (desk / "two.toml").write_text(
         '[columns.smoke]\nlevels = ["yes", "no"]\n[columns.age]\nedges = [0, 30, 60, 100]\ninteger = true\n'

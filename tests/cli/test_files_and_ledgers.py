@@ -126,6 +126,26 @@ def test_ledger_verify_finds_a_forged_entry(released, discreet):
     assert "altered" in result.out
 
 
+def test_the_ledger_to_make_is_one_that_can_pay(desk, discreet):
+    rest = ["fit", "data.csv", "--schema", "schema.toml", "--ledger", "none.db"]
+    for money, total in (
+        (["--epsilon", "1"], "--epsilon TOTAL`"),
+        (["--epsilon", "1", "--delta", "1e-6"], "--epsilon TOTAL --delta TOTAL`"),
+        (["--rho", "0.1"], "--rho TOTAL`"),
+    ):
+        assert total in discreet(*rest, *money).err
+
+
+def test_a_misspelt_unit_is_no_question_of_units(desk, discreet):
+    (desk / "rows.csv").write_text("person_id,smoke\n" + "1,yes\n2,no\n" * 50)
+    (desk / "one.toml").write_text('[columns.smoke]\nlevels = ["yes", "no"]\n')
+    discreet("ledger", "create", "units.db", "--epsilon", "9")
+    paid = ["measure", "rows.csv", "--schema", "one.toml", "--table", "smoke", "--epsilon", "1", "--ledger", "units.db"]
+    assert discreet(*paid, "--unit-column", "person_id", "--max-rows", "2", "-o", "t.zip").code == 0
+    found = discreet(*paid, "--unit-column", "personid", "--max-rows", "2", "-o", "u.zip")
+    assert found.code == 2 and "did you mean 'person_id'?" in found.err
+
+
 def test_ledger_show_says_whom_it_protects(released, desk, discreet):
     assert "protects: one row, add-remove" in discreet("ledger", "show", "ledger.db").out
     with Ledger.create("new.db", ZCDP(1)) as ledger:

@@ -237,6 +237,8 @@ CATALOGUE = {
     "verify another kind of file": (["verify", "data.csv"], FILE, ["data.csv", "a table of rows, not a release"]),
     "ask a table of rows": (["query", "data.csv", "P(a)"], FILE, ["data.csv", "a table of rows, not a release"]),
     "a misspelt command": (["fot", "d"], WRONG_USE, ["Did you mean 'fit'? See `discreet --help`"]),
+    "an option that is begun": (["fit", "--eps", "1"], WRONG_USE, ["Did you mean --epsilon?"]),
+    "a decimal comma": (["ledger", "create", "new.db", "--epsilon", "1,5"], WRONG_USE, ["'1,5'; write 1.5"]),
     "a misspelt option": (["fit", "--schma", "d"], WRONG_USE, ["Did you mean --schema? See `discreet fit --help`"]),
     "no line of names": (
         ["schema", "draft", "d", "-o", "new.toml"], FILE, ["or replace that line, if it is one of names"],

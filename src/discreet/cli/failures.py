@@ -116,7 +116,7 @@ def in_words(error: BaseException) -> tuple[str, Exit]:
         if (said := _no_number(error)) is not None:
             return said + where, Exit.WRONG_USE
         if possible := getattr(error, "possibilities", None):  # the nearest first
-            message = f"{error.message.rstrip('.')}. Did you mean {possible[0]}?"  # type: ignore[attr-defined]
+            message = f"{error.message.rstrip('.')}. Did you mean {_begun(error) or possible[0]}?"  # type: ignore[attr-defined]
         else:
             message = error.format_message() if hasattr(error, "format_message") else str(error)
         if message.endswith("?"):
@@ -133,6 +133,13 @@ def in_words(error: BaseException) -> tuple[str, Exit]:
     if isinstance(error, MemoryError):
         return "the memory of this machine does not suffice", Exit.TOO_LARGE
     return _defect(error), Exit.DEFECT
+
+
+def _begun(error: BaseException) -> str | None:
+    """The option that was only begun: ``--eps`` for ``--epsilon``, which is nearer by its letters to ``--help``."""
+    said, command = getattr(error, "option_name", ""), getattr(getattr(error, "ctx", None), "command", None)
+    options = [opt for parameter in getattr(command, "params", ()) for opt in parameter.opts]
+    return next((opt for opt in options if len(said) > 2 and opt.startswith(said)), None)
 
 
 def _no_number(error: BaseException) -> str | None:

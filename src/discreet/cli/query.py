@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import CostError, InputError
+from ..errors import CostError, DiscreetError, InputError
 from ..progress import track
 from . import kept, options
 from .console import note, progress, say, say_json, say_table, waiting
-from .failures import WrongUse
+from .failures import WrongUse, explain
 
 if TYPE_CHECKING:
     from ..io.limits import Limits
@@ -76,18 +76,28 @@ def query(
     options.check_level(level)
     release = open_release(model, options.limits_from(most_seconds))
     with progress():
-        answers = _answers(release.model, questions)  # wrong ones fail before refits
+        answers, wrong = _tried(release.model, questions)  # wrong ones are found before refits
+    if len(wrong) == len(questions) == 1:
+        raise wrong[questions[0]]
+    questions = [question for question in questions if question not in wrong]
+    if not questions:
+        no_intervals = True
     intervals = None if no_intervals else affordable_intervals(release, level, draws, seed)
     if intervals is not None:
         with progress():
             answers = _answers(intervals, questions)
     if as_json:
         say_json([_answer_json(answer) for answer in answers])
-        return
-    for position, answer in enumerate(answers):
+    for position, answer in enumerate(() if as_json else answers):
         if position:
             say()
         _say_answer(answer)
+    codes = []
+    for question, error in wrong.items():
+        note(f"No answer to {question}:")
+        codes.append(explain(error))
+    if codes:
+        raise typer.Exit(codes[0])
 
 
 def most_probable(
@@ -208,6 +218,18 @@ def affordable_draws(release: Release) -> int | None:
         "takes that time."
     )
     return None
+
+
+def _tried(model: Model, questions: Sequence[str]) -> tuple[list[Asked], dict[str, DiscreetError]]:
+    """The answers, and what is wrong with the questions that have none."""
+    answers: list[Asked] = []
+    wrong: dict[str, DiscreetError] = {}
+    for question in track(questions, len(questions), "questions"):
+        try:
+            answers.append(model.ask(question))
+        except DiscreetError as error:
+            wrong[question] = error
+    return answers, wrong
 
 
 def _answers(who: Model | NoiseIntervals, questions: Sequence[str]) -> Sequence[Asked]:

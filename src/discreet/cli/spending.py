@@ -74,15 +74,15 @@ class Work(Generic[S]):
 def spend(order: Order, show_plan: Callable[[], None], work: Work[S], watch: Watch = progress) -> None:
     """Run a procedure on private rows, and hand over what was bought; ``watch`` shows the progress."""
     procedure = order.procedure
-    account = open_ledger(order.ledger)
+    account = open_ledger(order.ledger, procedure.budget)
     with account or nullcontext():
         transcript = _transcript(order)
+        if not order.plan:
+            _rows(order, rows.check_rows)  # a name that is misspelt is no question of units
         if account is not None:
             options.check_ledger_notion(account.total, procedure.budget)
             if transcript is None or transcript.run is None or account.charge_of(transcript.run) is None:
                 account.check(procedure.budget, procedure.unit)
-        if not order.plan:
-            _rows(order, rows.check_rows)
         _check_outputs(order)  # last, so that an old file does not hide what else is wrong
         with even_if_unheard():
             show_plan()
@@ -229,13 +229,16 @@ def _rows(order: Order, how: Callable[..., T]) -> T:
     return how(order.data, order, whole.domain, whole.unit.column, order.engine or "auto", order.windows)
 
 
-def open_ledger(path: Path | None) -> Ledger | None:
+def open_ledger(path: Path | None, budget: Budget | None = None) -> Ledger | None:
+    """The ledger that pays; where there is none, how to make one that could pay for this budget."""
     from ..privacy.ledger import Ledger
 
     if path is None:
         return None
     if not path.exists():
-        raise LedgerError(f"there is no ledger {path}; make one with `discreet ledger create {path} --epsilon TOTAL`")
+        notion = "" if budget is None else budget.notion
+        total = {"zcdp": "--rho TOTAL", "approx": "--epsilon TOTAL --delta TOTAL"}.get(notion, "--epsilon TOTAL")
+        raise LedgerError(f"there is no ledger {path}; make one with `discreet ledger create {path} {total}`")
     return Ledger.open(path)
 
 

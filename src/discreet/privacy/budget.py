@@ -25,6 +25,7 @@ from .gaussian import mu_squared_within
 LARGEST = 10**100  # far beyond any meaning, and conversions stay within floats
 Amount = int | float | str | Fraction
 _TOO_LONG = re.compile(r"[eE][+-]?[0-9_]{5}|.{4000}")
+_COMMA = re.compile(r"[0-9]{0,30},[0-9]{1,30}")
 _SLACK = Fraction(1, 2**44)  # covers the rounding of a dozen float operations many times over
 
 
@@ -39,7 +40,9 @@ def exact(amount: Amount, name: str) -> Fraction:
             raise ValueError
         return Fraction(repr(amount)) if isinstance(amount, float) else Fraction(amount)
     except (ValueError, ZeroDivisionError):
-        raise BudgetError(f"{name} must be a finite number, got {repr(amount)[:80]}") from None
+        comma = isinstance(amount, str) and _COMMA.fullmatch(amount.strip())
+        hint = f"; write {amount.strip().replace(',', '.')}" if comma else ""  # type: ignore[union-attr]
+        raise BudgetError(f"{name} must be a finite number, got {repr(amount)[:80]}{hint}") from None
 
 
 def shares(total: Fraction, weights: Sequence[Amount]) -> list[Fraction]:
