@@ -40,8 +40,8 @@ def exact(amount: Amount, name: str) -> Fraction:
             raise ValueError
         return Fraction(repr(amount)) if isinstance(amount, float) else Fraction(amount)
     except (ValueError, ZeroDivisionError):
-        comma = isinstance(amount, str) and _COMMA.fullmatch(amount.strip())
-        hint = f"; write {amount.strip().replace(',', '.')}" if comma else ""  # type: ignore[union-attr]
+        text = str(amount).strip()[:80]
+        hint = f"; write {text.replace(',', '.')}" if _COMMA.fullmatch(text) else ""
         raise BudgetError(f"{name} must be a finite number, got {repr(amount)[:80]}{hint}") from None
 
 
