@@ -220,7 +220,7 @@ def affordable_draws(release: Release) -> int | None:
     return None
 
 
-def _tried(model: Model, questions: Sequence[str]) -> tuple[list[Asked], dict[str, DiscreetError]]:
+def _tried(model: Model, questions: Sequence[str]) -> tuple[Sequence[Asked], dict[str, DiscreetError]]:
     """The answers, and what is wrong with the questions that have none."""
     answers: list[Asked] = []
     wrong: dict[str, DiscreetError] = {}
