@@ -86,6 +86,9 @@ def sweep(
         found = [_expected(spec, Whole(domain, unit, each), size) for size in sizes]
         errors.append(tuple(error for error, _ in found))
         what = found[0][1]
+    if domain.sought:
+        names = ", ".join(a.name for a in domain.sought)
+        what += f"; at most, since what is to be found of {names} is counted at its largest (`most`, `at_most`)"
     told = tuple(float(b.rho if isinstance(b, ZCDP) else b.epsilon) for b in budgets)  # type: ignore[attr-defined]
     symbol = "ρ" if isinstance(budget, ZCDP) else "ε"
     return Sweep(tuple(budgets), told, sizes, tuple(errors), symbol, what)

@@ -132,3 +132,14 @@ def test_without_noise_there_is_nothing_to_say():
     with Curator(rows(ASIA, 500, 6), budget=PureDP(1)) as curator:
         released = FAMILIES["network"][1].learner().measure(curator)
     assert self_check(ASIA, Measurements([m for m in released if m.clique == ()], released.release)) is None
+
+
+def test_nearly_all_records_in_one_level_of_every_column_is_said():
+    """As when rows are not divided as their first line is: from the released model alone."""
+    domain = Domain.of({name: ["yes", "no", "missing"] for name in "abc"})
+    wide = {name: ["missing"] * 3000 for name in "abc"}
+    spec = Spec("network", "two_stage", {"graph": {"a": [], "b": ["a"], "c": ["b"]}})
+    for values, word in ((wide, True), ({**wide, "c": ["yes", "no"] * 1500}, False)):
+        with Curator(encode(values, domain), PrivacyUnit(), PureDP(20)) as curator:
+            model = spec.learn(curator).model
+        assert any("discreet schema check" in line for line in words.how_good(model.card)) is word

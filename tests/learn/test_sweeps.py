@@ -11,6 +11,7 @@ from discreet import ZCDP, ApproxDP, Curator, Domain, PrivacyUnit, PureDP, encod
 from discreet.cli import run
 from discreet.errors import InputError
 from discreet.evaluate import evaluate
+from discreet.schema import parse_schema
 from discreet.sweeps import spaced, sweep
 
 ASIA = networks.load("asia").domain
@@ -68,6 +69,14 @@ def test_more_budget_and_more_records_are_never_worse(budget, options):
     assert found.symbol == ("ρ" if isinstance(budget, ZCDP) else "ε") and found.amounts == (0.1, 1, 10)
     assert found.plot().get_ylabel() == "expected total variation"
     assert json.dumps(found.to_dict())
+
+
+def test_columns_that_are_left_open_are_counted_at_their_largest_and_that_is_said():
+    spec, budget = resolve(ASIA), ApproxDP(1, "1e-6")
+    assert "at most" not in sweep(spec, ASIA, ROW, budget, sizes=[1000]).what
+    open_ = parse_schema('[columns.a]\nlevels = "discover"\n[columns.b]\nlevels = ["x", "y"]\n')
+    said = sweep(resolve(open_), open_, ROW, budget, sizes=[1000]).what
+    assert "at most, since what is to be found of a is counted at its largest (`most`, `at_most`)" in said
 
 
 def test_ranges():

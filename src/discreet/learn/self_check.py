@@ -43,6 +43,12 @@ MOST = 1.5
 """Mean squares up to this are no failure, however many sums make them significant."""
 CHANCE = 1000
 """A right model fails once in so many times, at most."""
+FEWEST, NEARLY_ALL = 3, 0.98
+"""Columns, and the part of the records in one level of each, that are a reason to ask."""
+UNLIKELY = (
+    "nearly all records are absent or in one level, in every column, as if rows were not written as the first line or "
+    "the schema has it: did you run `discreet schema check`?"
+)
 UNCHECKED = "its method measures no tables that it could be held against"
 UNCOMPUTED = "with so many columns or such tables what it expects of its own sums cannot be computed exactly"
 
@@ -132,7 +138,16 @@ def with_self_check(model: Any, measurements: Measurements, expected: Expected |
     card = {**model.card, "misfit": round(found.misfit, 3)}
     if not found.passed:
         card.setdefault("caution", _caution(found))
+    if _is_one_level_everywhere(model):
+        card.setdefault("caution", UNLIKELY)
     return model.with_card(card)
+
+
+def _is_one_level_everywhere(model: Model) -> bool:
+    """Whether nearly all records are in one level, in every column: seldom true of people, and usual where rows are
+    not written as their first line or the schema has it."""
+    columns = [(name,) for name in model.domain.names]
+    return len(columns) >= FEWEST and all(table.max() >= NEARLY_ALL for table in marginals(model, columns)[0])
 
 
 def without_self_check(model: Any) -> Any:
