@@ -14,7 +14,7 @@ is at least half of t as estimated. Where there is no figure of the pair, it is 
 not exceed at 95 %. For the same pairs the intervals then cover 88 to 92 % (figures of all pairs) and 94 to 99 % (the
 mean alone, under pure DP); of pairs that were measured together 88 to 92 %.
 
-Where noise hides t, its estimate may be 0 and t is not. So t is taken for no less than the middle of its interval. On 40
+Where noise hides t, its estimate may be 0 and t is not. So t is taken for at least the middle of its interval. On 40
 generated networks (9 columns of 2 to 9 levels, 5,000 or 20,000 records, (1, 10⁻⁶), one fit each) intervals for pairs
 with an estimate of 0 then cover .91 of 652 cells and .90 of 1,276 conditional probabilities, by the estimate alone .74
 and .64; for the other pairs .99, for .96 and .97, with a ± that is 7 to 9 % wider. The upper ends of the intervals
