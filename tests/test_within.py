@@ -210,3 +210,12 @@ def test_large_numbers_are_rounded_to_the_second_digit_of_their_noise() -> None:
     assert texts(45.31, 1.21) == ("45.3", "1.2")
     assert texts(0.12345, 0.0123) == ("0.123", "0.012")
     assert texts(-0.4, 12.0) == ("0", "12")
+
+
+def test_a_column_that_is_asked_about_may_be_given_in_part() -> None:
+    """Levels that the condition leaves out have no ±; the others have that of the answer without them."""
+    _, release = _town_and_kind(1)
+    intervals = release.intervals(draws=2)
+    some = _ask(intervals, "P(town | town in {t0, t1, t2}, kind=1)")
+    assert (some.half_width[:3] > 0).all() and not some.upper[3:].any() and not some.lower[3:].any()
+    assert float(some.estimate.sum()) == pytest.approx(1)

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from .. import language, markup
 from ..arguments import check_whole
-from ..conditions import number_line
+from ..conditions import Condition, number_line
 from ..errors import DiscreetError, EvidenceError, InputError
 from ..language import Resolved
 from ..learn.consistency import estimated_total
@@ -171,6 +171,11 @@ class NoiseIntervals:
         part = part.reshape(part.shape + (1,) * (found.estimate.ndim - part.ndim))
         lower = np.clip(np.minimum(found.lower, found.estimate - part), 0, 1)
         upper = np.clip(np.maximum(found.upper, found.estimate + part), 0, 1)
+        for axis, name in enumerate((*tables, *names)):  # P(age | age >= 40): of others there are none for certain
+            if isinstance(condition := (given or {}).get(name), Condition):
+                others = np.delete(np.arange(found.estimate.shape[axis]), sorted(condition.codes))
+                for end in (lower, upper):
+                    np.moveaxis(end, axis, 0)[others] = 0.0
         anything = upper - lower >= self.level
         said = [f"{found.note}; ± makes room for that" if part.any() else found.note]
         if anything.any():
