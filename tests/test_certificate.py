@@ -151,10 +151,23 @@ def test_what_would_bring_the_worst_pair_nearer_is_said():
         card = {"certificate": facts((400, 20, 30), apart=0.4, **more), "found_privately": found or {}}
         return " ".join(report_words.certificate_lines(card)[2:])
 
-    assert said() == "If a × b matters, name it in a new fit's --workload: more is spent on it then."
-    assert "The bins of b were found privately" in said({"b": ["edges", "range"], "c": ["edges"], "a": ["levels"]})
+    assert said().startswith(
+        "If a × b matters, give its columns fewer bins or levels, or edges that are publicly known"
+    )
+    assert said().endswith("; then name it in a new fit's --workload, so that more is spent on it.")
+    assert "; those of b were found privately" in said({"b": ["edges", "range"], "c": ["edges"], "a": ["levels"]})
     assert "name it" not in said(from_independence=0.02, from_sampling=0.07)  # so few records are this far from all
-    assert said(workload=True) == "" and said(each=facts((31, 29, 30), scale=64.0 * 20)["each"]) == ""
+    assert said(each=facts((31, 29, 30), scale=64.0 * 20)["each"]) == ""
+    assert "name it" not in said(workload=True)
+    assert "a × b was named in the --workload, but its table was too large for the noise" in said(workload=True)
+    assert "name it in a new" in said(workload=True, paid={"budget": {}}), "bought later, of tables the fit knew not of"
+
+
+def test_one_poor_table_that_was_named_is_not_told_to_be_named():
+    each = {**facts((400,))["each"], "counts": [64 * 400], "which": [0]}
+    more = {"cliques": [["a", "b"]], "squares": [0.3], "each": each, "every": 1, "workload": True}
+    said = " ".join(report_words.certificate_lines({"certificate": facts((400,), apart=0.01, **more)}))
+    assert "Certificate of fit (poor)" in said and "too large for the noise" in said and "name them" not in said
 
 
 @pytest.mark.parametrize(
@@ -288,3 +301,14 @@ def test_release_card_report_and_page_show_it(tmp_path):
     forged["certificate"]["records"] = -1
     with pytest.raises(FileFormatError, match="certificate of fit"):
         _ = Release(release.model.with_card(forged)).certificate
+
+
+def test_no_figure_leaves_what_a_total_variation_can_be():
+    of_few = Certificate.from_dict(facts((14, 30, 400), records=8.0, scale=600.0))
+    figures = [x for fit in of_few.fits().values() for x in (fit.estimate, fit.lower, fit.upper)]
+    said = [*figures, of_few.mean, *of_few.mean_interval(), of_few.mean_at_most(), of_few.worst_at_most]
+    assert min(said) >= 0 and max(said) == 1 and len(set(said)) > 2
+    assert "about 1.00 away" in str(of_few)
+    of_none = Certificate.from_dict(facts((400, 400, 400), records=2.0))
+    assert of_none.mean == of_none.summary()["mean_total_variation"] == 1
+    assert Certificate.from_dict(of_none.to_dict()) == of_none  # what was released is kept as it was

@@ -65,7 +65,7 @@ MAY_NOT = {
 
 # All rooms. Imports run one way: nobody imports a room below their own, not inside a function, not for types only.
 ONE_WAY = [
-    "_version", "errors", "extras", "progress", "threads", "signing", "markup",
+    "_version", "errors", "extras", "progress", "threads", "program", "signing", "markup",
     "spelling", "bins", "dates", "sought", "keys", "attribute",
     "conditions", "impossible", "dependencies", "domain", "arguments", "frames", "encoding",
     "question", "language", "ordering",

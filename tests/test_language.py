@@ -155,8 +155,8 @@ def test_whole_tables_and_numbers():
         ("P(lung))", "       ^", "the question ends before"),
         ("P(age < )", "        ^", "expected a number"),
         ("P(age < old)", "        ^^^", "'old' is not a number"),
-        ("P(age < 0)", "        ^", "no value of column 'age' is < 0; they go from 0 to 120"),
-        ("P(age >= 121)", "         ^^^", "no value of column 'age' is >= 121"),
+        ("P(age < 0)", "        ^", "'age' tells which values are < 0; the bins go from 0 to 120, and values beyond"),
+        ("P(age >= 121)", "         ^^^", "no bin of column 'age' tells which values are >= 121"),
         ("P(30 <= age > 20)", "            ^", "a sign in the same direction as <="),
         ("P(pay>50=1)", "        ^", "signs stands in quotes"),
         ("P(60 < age < 30)", "  ^^^^^^^^^^^^^", "no value of column 'age' lies between these"),
@@ -179,7 +179,7 @@ def test_whole_tables_and_numbers():
         ("QUANTILE(age, half)", "              ^^^^", "a number from 0 to 1, as in QUANTILE\\(age, 0.5\\)"),
         ("QUANTILE(age, 1.5)", "              ^^^", "a number from 0 to 1"),
         ("P(lung | day >= soon)", "                ^^^^", "'soon' is not a date"),
-        ("P(lung | day > 2024-12-31)", "               ^^^^^^^^^^", "they go from 2024-01-01 to 2024-12-31"),
+        ("P(lung | day > 2024-12-31)", "               ^^^^^^^^^^", "go from 2024-01-01 to 2024-12-31"),
         ("MAP(lung | smoke)", "           ^^^^^", "a level of 'smoke' must be given"),
         ("MAP(age > 3)", "    ^^^", "MAP looks for the level"),
         ("P(lung | smoke != yes, smoke=no)", "                       ^^^^^", "'smoke' is given twice"),
@@ -288,3 +288,12 @@ def test_any_text_is_a_question_or_a_language_error(text):
         except LanguageError as error:
             assert 0 <= error.position <= len(attempt)
             assert len(str(error).splitlines()) >= 3
+
+
+def test_that_no_value_is_there_is_said_only_where_the_schema_says_it():
+    found = Attribute.numeric("pay", [8192, 131072], found=frozenset({"edges", "range"}))
+    closed = Attribute.numeric("rent", [0, 100], other="other")
+    with pytest.raises(LanguageError, match="bins, found privately, go from 8192 to 131072, and values beyond"):
+        ask("P(pay < 8192)", Domain((found, closed)))
+    with pytest.raises(LanguageError, match="no value of column 'rent' is > 100; they go from 0 to 100"):
+        ask("P(rent > 100)", Domain((found, closed)))

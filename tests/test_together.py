@@ -47,6 +47,8 @@ def test_the_words_name_the_pair_and_the_figure() -> None:
     own = Certified({("a", "c"): Fit(0.04, 0.01, 0.07)}, 0.02)
     beyond, said = Together(MEASURED, own).beyond_noise(["a", "c"])
     assert beyond == 0.02 and "a × c is off by about 0.040 (0.010 to 0.070)" in said
+    hidden = Certified({("a", "c"): Fit(0.0, 0.0, 0.03)}, 0.02)  # by noise: an estimate of 0 is not a distance of 0
+    assert Together(MEASURED, hidden).beyond_noise(["a", "c"])[0] == 0.0075
     beyond, said = Together(MEASURED, Certified({}, 0.03)).beyond_noise(["a", "c"])
     assert beyond == 0.03 and "at most 0.03 on average" in said
     beyond, said = Together(MEASURED, own).beyond_noise(["a", "b", "c", "d"])
@@ -113,7 +115,7 @@ def _numbers(strength: float) -> Release:
     codes = np.array(list(itertools.product(range(4), range(4))) * 200)
     with Curator(encode({"x": codes[:, 0], "y": codes[:, 1] * 10}, domain), budget=PureDP(5)) as curator:
         found = Release.of(resolve(domain, cliques="x; y").learn(curator)).intervals(draws=3)
-    certified = Certified({("x", "y"): Fit(strength, 0, 1)}, strength)
+    certified = Certified({("x", "y"): Fit(strength, 0.9 * strength, strength)}, strength)
     return replace(found, together=Together((frozenset("x"), frozenset("y")), certified))
 
 

@@ -267,6 +267,17 @@ class Attribute:
         return max(len(self.edges) - 1, 0)
 
     @property
+    def is_clamped(self) -> bool:
+        """Whether a value beyond its ends counts in the first or last bin."""
+        return self.outside == NEAREST and (self.is_numeric or self._has_ends)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its end bins are known to go on: a range that was found leaves some numbers out, as one that a schema
+        lists is said not to."""
+        return self.is_clamped and "range" in self.found
+
+    @property
     def precision(self) -> int | None:
         """How many decimals its numbers are written with; None where that is not known."""
         return 0 if self.integer else self.decimals if self.step is None else decimals_of(self.step)

@@ -144,8 +144,43 @@ def comparison(attribute: Attribute, sign: str, number: str, text: str) -> Condi
         first, last = (f"{x:.15g}" for x in line.ends)
         if attribute.dates is not None and is_calendar(attribute):
             first, last = str(attribute.dates.first), str(attribute.dates.last)
-        raise InputError(f"no value of column {attribute.name!r} is {sign} {number}; they go from {first} to {last}")
+        raise InputError(f"{_nothing(attribute, sign, number)} go from {first} to {last}{_clamped(attribute)}")
     return Condition(attribute.name, text, codes, low, high)
+
+
+def cut_bins(attribute: Attribute, condition: Condition) -> frozenset[int]:
+    """The bins that a condition goes through the middle of."""
+    line = number_line(attribute)
+    if line is None or not line.bins or not condition.cuts_bins:
+        return frozenset()
+    starts, stops = map(list, zip(*_bin_ends(line), strict=True))
+    if attribute.is_open:
+        starts[0], stops[-1] = -math.inf, math.inf
+    ends = enumerate(zip(starts, stops, strict=True))
+    cut = {b for b, (start, stop) in ends if start < condition.low or condition.high < stop}
+    return condition.codes & cut
+
+
+def open_ends(attribute: Attribute, condition: Condition | None) -> tuple[bool, bool]:
+    """Whether numbers below and above all bins count among those that a condition leaves, if there are any."""
+    if not attribute.edges or not attribute.is_clamped:
+        return False, False
+    if condition is None:
+        return True, True
+    below, above = condition.low <= attribute.edges[0], condition.high >= attribute.edges[-1]
+    return below and 0 in condition.codes, above and attribute.bins - 1 in condition.codes
+
+
+def _nothing(attribute: Attribute, sign: str, number: str) -> str:
+    """That no bin has such numbers; that no record has is true only where what lies beyond counts elsewhere."""
+    if not attribute.is_clamped:
+        return f"no value of column {attribute.name!r} is {sign} {number}; they"
+    how = ", found privately," if "range" in attribute.found else ""
+    return f"no bin of column {attribute.name!r} tells which values are {sign} {number}; the bins{how}"
+
+
+def _clamped(attribute: Attribute) -> str:
+    return ", and values beyond them count in the end bins" if attribute.is_clamped else ""
 
 
 def decimal_of(text: str) -> Decimal | None:

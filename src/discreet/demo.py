@@ -16,6 +16,7 @@ from .domain import Domain
 from .errors import FileFormatError, InputError
 from .io.atomic import write_atomically
 from .models import Records
+from .program import program
 from .release import Release
 from .schema import save_schema
 
@@ -59,7 +60,7 @@ def play(directory: Path, people: int, run: Run) -> Played:
 
     def step(text: str, arguments: Sequence[str]) -> bool:
         """Say what comes, and run it; False when it failed."""
-        played.commands.append([program(), *arguments])
+        played.commands.append([*shlex.split(program()), *arguments])
         print(f"\n{text}\n\n  $ {shlex.join(played.commands[-1])}\n", flush=True)
         played.code = run(arguments)
         return not played.code
@@ -117,15 +118,6 @@ def play(directory: Path, people: int, run: Run) -> Played:
     print(f"private; keep ledger.db, which remembers what was spent. Spent here: ε = {EPSILON} of {TOTAL}.")
     print(f"Open the report in a browser: {Path(at['report.html']).resolve()}")
     return played
-
-
-def program() -> str:
-    """How the user calls us: the script of the checkout when there is one, else the installed command."""
-    root = Path(__file__).resolve().parents[2]
-    script = root / "discreet"
-    if not (script.is_file() and (root / "pyproject.toml").is_file()):
-        return "discreet"
-    return "./discreet" if Path.cwd() == root else str(script)
 
 
 def _beside_the_truth(file: Path, patients: Records) -> list[dict[str, Any]]:

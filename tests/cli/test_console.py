@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import sys
 import threading
@@ -146,3 +147,9 @@ def test_steps_on_a_terminal(monkeypatch, kind):
     assert "of the budget left" in said
     line = re.search(r"^\d of \d: \d+ % of the budget left; tables of a spanning tree$", said, re.MULTILINE)
     assert bool(line) == (kind == "dumb")
+
+
+def test_json_is_strict(capsys):
+    console.say_json({"noise": float("nan"), "cells": [(float("inf"), 1.5, "NaN")], "none": None})
+    said = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert said == {"noise": None, "cells": [[None, 1.5, "NaN"]], "none": None}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from discreet import demo
 from discreet.privacy.budget import PureDP
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release
@@ -89,13 +88,3 @@ def test_foreign_files_stop_it(played, discreet):
     result = discreet("demo", "--directory", "other")
     assert result.code == 4
     assert {p.name: p.read_bytes() for p in Path("other").iterdir()} == before
-
-
-def test_the_program_is_named_as_the_user_calls_it(monkeypatch, tmp_path):
-    root = Path(demo.__file__).resolve().parents[2]
-    monkeypatch.chdir(root)
-    assert demo.program() == "./discreet"
-    monkeypatch.chdir(tmp_path)
-    assert demo.program() == str(root / "discreet")
-    monkeypatch.setattr(demo, "__file__", str(tmp_path / "site-packages" / "discreet" / "demo.py"))
-    assert demo.program() == "discreet"

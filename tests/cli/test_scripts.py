@@ -45,6 +45,37 @@ def test_the_extra_is_for_a_benchmark_that_is_run(tmp_path, words, extra):
     assert done.stdout == f"extra: {extra}\nwords: {' '.join(words)}\n"
 
 
+def test_what_is_to_be_typed_next_is_as_it_was_typed(tmp_path, monkeypatch, capsys):
+    from discreet.cli.console import note, say
+    from discreet.program import LAUNCHER, program
+
+    def called(argv, launcher="", path=""):
+        monkeypatch.setattr("sys.argv", [str(argv)])
+        monkeypatch.setenv(LAUNCHER, launcher)
+        monkeypatch.setenv("PATH", str(path))
+        return program()
+
+    script = tmp_path / "bin" / "discreet"
+    executable(script, "true")
+    assert called(script, path=script.parent) == "discreet"
+    assert called(script) == str(script) and called(script, "./discreet") == "./discreet"
+    assert called(script, "/my work/discreet") == "'/my work/discreet'"
+    assert called("/x/pytest") == "discreet" and called("/x/discreet/__main__.py").endswith(" -m discreet")
+    called(script, "../discreet")
+    say("see `discreet show x`, which discreet shows")
+    note("or `discreet fit`")
+    told = capsys.readouterr()
+    assert told.out == "see `../discreet show x`, which discreet shows\n" and told.err == "or `../discreet fit`\n"
+
+
+def test_the_launcher_says_how_it_was_called(tmp_path):
+    shutil.copy(ROOT / "discreet", tmp_path / "discreet")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "environment.sh").write_text("ensure_environment() { :; }\n")
+    executable(tmp_path / ".venv" / "bin" / "discreet", 'echo "$DISCREET_CALLED_AS"')
+    assert subprocess.run(["./discreet"], cwd=tmp_path, capture_output=True, text=True).stdout == "./discreet\n"
+
+
 def test_pip_warns_nobody_but_shows_errors(tmp_path):
     """Quiet once leaves warnings, three times hides errors."""
     executable(tmp_path / ".venv" / "bin" / "python", 'echo "$*"')

@@ -154,6 +154,16 @@ def test_a_poor_method_is_seen_to_be_poor_and_where(found):
     assert ill is None or ill.synthetic < ill.real - 0.05
 
 
+def test_hardly_nearer_than_independent_columns_is_poor_and_said(found):
+    """A little of what there was to be learned; and where records are many, drawing is not to blame."""
+    pair = Domain.of({"a": 2, "b": 2})
+    rows = encode({"a": [0] * 5000 + [1] * 5000, "b": [0] * 4000 + [1] * 5000 + [0] * 1000}, pair)
+    other = encode({"a": [0] * 5000 + [1] * 5000, "b": [0] * 2560 + [1] * 5000 + [0] * 2440}, pair)
+    here = evaluate(rows, {"other": other}, classifiers=False)
+    assert "other is poor." in (said := here.sentence(here["other"]))
+    assert "independent columns would be hardly further" in said and "drawing" not in said
+
+
 def test_independent_columns_are_poor_where_few_of_many_depend():
     """All pairs but those of neighbours are nearly independent: on average little is missed, but all there was."""
     rng = np.random.default_rng(3)
@@ -172,6 +182,8 @@ def test_independent_columns_are_poor_where_few_of_many_depend():
         triples=0,
         classifiers=False,
     )
+    said = found.sentence(found["apart"])
+    assert "drawing has its part: 700 records are about" in said and "independent columns would be hardly" not in said
     mean, alone, fresh = found._means(found["apart"])
     assert fresh < alone < mean < 2 * fresh
     assert found.verdict(found["apart"]) == "poor" and found.verdict(found["fresh"]) == "good"

@@ -96,7 +96,7 @@ def test_the_command(made, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.chance
-def test_a_certificate_without_a_verdict_is_said_to_measure_something_else(tmp_path, monkeypatch, capsys):
+def test_an_unclear_certificate_is_said_to_measure_something_else(tmp_path, monkeypatch, capsys):
     from discreet.cli import run
 
     monkeypatch.chdir(tmp_path)
@@ -109,7 +109,7 @@ def test_a_certificate_without_a_verdict_is_said_to_measure_something_else(tmp_p
     release.save("model.zip")
     assert run(["evaluate", "model.zip", "rows.csv", "--no-classifiers", "--force"]) == 0
     said = capsys.readouterr().out
-    assert "here and has no verdict by its certificate: they measure different things" in said
+    assert "here and unclear by its certificate: they measure different things" in said
     assert "the tables that were asked for; here all pairs are" in said
 
 

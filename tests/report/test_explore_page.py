@@ -236,4 +236,4 @@ def test_columns_of_numbers_are_asked_about():
             status, found = call(one, "POST", "/ask", {"question": question}, **{"X-Token": one.token})
             assert status == 200 and question in str(found), found
         status, found = call(one, "POST", "/ask", {"question": "P(pay > 500)"}, **{"X-Token": one.token})
-        assert status == 400 and "they go from 0 to 100" in str(found)
+        assert status == 400 and "the bins go from 0 to 100" in str(found)

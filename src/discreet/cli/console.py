@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
+from ..program import program
 from ..progress import listening, with_budget
 
 _WIDTH_OF_A_FILE = 160
@@ -25,17 +26,19 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 def say(text: str = "") -> None:
     """A line of the result."""
-    print(clean(text))
+    print(clean(as_called(text)))
 
 
 def note(text: str, before: str = "", to: TextIO | None = None) -> None:
     """A remark that is no part of the result. That nobody can hear it is no reason to fail."""
     with suppress(OSError, ValueError):
-        print(f"{before}{clean(text)}", file=to or sys.stderr)
+        print(f"{before}{clean(as_called(text))}", file=to or sys.stderr)
 
 
 def say_json(value: Any) -> None:
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    from ..io.strictjson import finite  # NumPy, which not every command needs
+
+    text = json.dumps(finite(value), indent=2, ensure_ascii=False, allow_nan=False)
     print("\n".join(_CONTROL.sub(lambda c: f"\\u{ord(c[0]):04x}", line) for line in text.split("\n")))
 
 
@@ -80,6 +83,11 @@ def _to_nowhere(number: int) -> None:
         os.dup2(nowhere, number)
         os.close(nowhere)
     _deaf.add(number)
+
+
+def as_called(text: str) -> str:
+    """With our commands as they can be typed here, where others are written as if we were on the path."""
+    return text.replace("`discreet ", f"`{program()} ") if "`discreet " in text else text
 
 
 def clean(text: str) -> str:

@@ -131,18 +131,17 @@ def evaluate(
 
 
 def _beside_certificates(found: Evaluation, names: dict[Path, str], opened: dict[Path, Release]) -> list[str]:
-    """Where a release's own certificate calls it something else than the rows do, or has no word for it: why."""
+    """Where a release's own certificate calls it something else than the rows do: why."""
     out = []
     for path, release in opened.items():
         certificate, here = release.certificate, found.verdict(found[names[path]])
         if certificate is None or certificate.verdict == here:
             continue
-        told = "has no verdict" if certificate.verdict == "unclear" else f"is {certificate.verdict}"
         tables = " It compares the tables that were asked for; here all pairs are." if certificate.workload else ""
         out.append(
-            f"{names[path]} is {here} here and {told} by its certificate: they measure different things. That one sees "
-            "the rows through noise: it says what is certain at 95 %, and of independent columns it knows only how far "
-            f"the model is from them. Here the rows themselves were looked at.{tables}"
+            f"{names[path]} is {here} here and {certificate.verdict} by its certificate: they measure different "
+            "things. That one sees the rows through noise: it says what is certain at 95 %, and of independent columns "
+            f"it knows only how far the model is from them. Here the rows themselves were looked at.{tables}"
         )
     return out
 

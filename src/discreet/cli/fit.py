@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import counted
+from ..program import program
 from . import options, rows
 from .choices import line_of, merged
 from .console import note, progress, say, say_json
@@ -220,7 +221,7 @@ def _say_release(release: Release, prepared: Prepared, path: Path, *, as_json: b
 
     question, file = f"P({quoted(prepared.domain.names[0])})", shlex.quote(str(path))
     asked = shlex.quote(question) if '"' in question else f'"{question}"'
-    say(f"Next: discreet query {file} {asked}; discreet sample {file} -n 1000 -o synthetic.csv")
+    say(f"Next: {program()} query {file} {asked}; {program()} sample {file} -n 1000 -o synthetic.csv")
 
 
 def _research(prepared: Prepared, seed: int, *, as_json: bool) -> None:

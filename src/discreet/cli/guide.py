@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from bottle import HTTPResponse, request
 
 from ..errors import DiscreetError
+from ..program import program
 from ..report import local
 from ..report.pages import resource, template
 from . import options, views
@@ -128,6 +129,7 @@ class Guide:
         html = template("start.html.j2", __package__).render(
             step=step, steps=STEPS, problem=problem, nonce=nonce, token=self.page.token, facts=facts,
             style=resource("style.css"), script=resource("start.js", __package__), run=str(self.desk.run),
+            program=program(),
             folder=str(self.desk.folder.resolve()),
         )  # fmt: skip
         return local.page(html, nonce, forms=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import counted
+from ..program import program
 from . import options
 from .choices import options_from
 from .console import say, say_json, say_table
@@ -133,7 +134,7 @@ def _say(found: StructureResult, procedure: Procedure, output: Path | None, *, a
         doubtful = found.card.get("peeked") or options.weak_protection(procedure.budget)
         say(f"Saved in {output}{'' if doubtful else '; it can be published'}.")
         if found.cliques:
-            say(f"Next: discreet fit … --graph {output}, which takes this graph as given and pays for its tables.")
+            say(f"Next: {program()} fit … --graph {output}, which takes this graph as given and pays for its tables.")
 
 
 def _show(found: StructureResult) -> None:

@@ -38,6 +38,8 @@ WARNING = (
 TRIPLES = 500
 MOST_TARGETS = 3
 WORST = 10
+NEARER = 0.95
+"""Part of the distance of independent columns that a release must stay below, to have learned anything."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,23 +142,39 @@ class Evaluation:
         """Whether a release is any good, in one sentence."""
         mean, alone, fresh = self._means(release)
         what, others = ("Pairs of columns are", f"independent columns would be {alone:.3g}, ")
+        if NEARER * alone <= mean < alone:
+            others = f"independent columns would be hardly further, {alone:.3g}, "
         if not len(release.pairs):
             what, others = "Its column is", ""
         return (
             f"{release.name} is {self.verdict(release)}. {what} {mean:.3g} away from the rows on average, in total "
-            f"variation; {others}a fresh sample of as many rows {fresh:.3g}."
+            f"variation; {others}a fresh sample of as many rows {fresh:.3g}.{self._by_drawing(release, mean)}"
+        )
+
+    def _by_drawing(self, release: Compared, mean: float) -> str:
+        """Of drawn records, where that counts: how far they are from what they were drawn from."""
+        records, k = release.side.records, 1 if len(release.pairs) else 0
+        cliques = (self.asked.columns, self.asked.pairs)[k]
+        if records is None:
+            return ""
+        drawing = from_sampling([self.table(release.side, clique) for clique in cliques], records)
+        if drawing < mean / 4:
+            return ""
+        return (
+            f" Of that, drawing has its part: {counted(records, 'record')} are about {drawing:.3g} away from whatever "
+            "they were drawn from. Compare the model itself, or more records of it."
         )
 
     def verdict(self, release: Compared) -> str:
         """``"good"``, ``"fair"`` or ``"poor"``: pairs are not further away than twice what a fresh sample would be, or
-        half of what independent columns are; nearer than independent columns; or no nearer than these. Where columns
+        half of what independent columns are; nearer than independent columns, by a twentieth; or not. Where columns
         depend so little that a fresh sample would be no nearer than independent columns, these are no reproach."""
         mean, alone, fresh = self._means(release)
-        if len(release.pairs) and alone > fresh and mean > 0.95 * alone:
+        if len(release.pairs) and alone > fresh and mean > NEARER * alone:
             return "poor"
         if mean <= max(2 * fresh, alone / 2):
             return "good"
-        return "fair" if mean < 0.95 * alone else "poor"
+        return "fair" if mean < NEARER * alone else "poor"
 
     def _means(self, release: Compared) -> tuple[float, float, float]:
         """Mean distances of pairs (of the column, where there is one only): it, independent columns, a fresh sample."""

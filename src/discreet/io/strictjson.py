@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,15 @@ def dump_json(value: Any) -> bytes:
     except FileFormatError as error:
         raise InputError(f"this would make a file that cannot be read back: {error}") from None
     return data
+
+
+def finite(value: Any) -> Any:
+    """The same for others to read: what is no number of JSON (NaN, an infinity) is null."""
+    if isinstance(value, Mapping):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def refuse_private(text: str) -> None:

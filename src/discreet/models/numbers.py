@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..conditions import Condition, known, number_line
+from ..attribute import Attribute
+from ..conditions import Condition, known, number_line, open_ends
 from ..errors import InputError
 from ..graph import DEFAULT_MEMORY_LIMIT
 from ..language import NUMBERS, Resolved, quoted
+from ..spelling import number_text
 from .answer import Answer, Assignment
 from .density import Density
 from .distribution import Distribution
@@ -70,6 +72,7 @@ def _number(model: Distribution, question: Resolved, method: str, limit: int, op
     total = p.sum(axis=-1, keepdims=True)
     p = np.divide(p, total, out=np.full(p.shape, np.nan), where=total > 0)
     said = [quoted(name)] if question.quantile is None else [quoted(name), f"{question.quantile:g}"]
+    of_whom = _of_whom(name, float(total.sum() / everything), bool(given))
     return Answer(
         tables,
         tuple(model.domain[n].labels for n in tables),
@@ -80,7 +83,7 @@ def _number(model: Distribution, question: Resolved, method: str, limit: int, op
         reason=reason,
         kind=question.kind,
         number=", ".join(said),
-        remark=_of_whom(name, float(total.sum() / everything), bool(given)),
+        remark="; ".join(filter(None, (of_whom, _left_out(model.domain[name], question)))),
     )
 
 
@@ -96,8 +99,14 @@ def _joint(
 
 def _between(question: Resolved) -> tuple[float, float]:
     """The ends that the question itself sets to the numbers: ``E(age | age >= 40)``."""
+    condition = own_condition(question)
+    return (-np.inf, np.inf) if condition is None else (condition.low, condition.high)
+
+
+def own_condition(question: Resolved) -> Condition | None:
+    """What is given of the column that is asked about."""
     condition = dict(question.given).get(question.targets[0].name)
-    return (condition.low, condition.high) if isinstance(condition, Condition) else (-np.inf, np.inf)
+    return condition if isinstance(condition, Condition) else None
 
 
 def without_a_part(model: Distribution, question: Resolved, part: Array) -> tuple[Array, Array]:
@@ -175,3 +184,12 @@ def _of_whom(name: str, part: float, is_given: bool) -> str:
     if part > 1 - 1e-12:
         return ""
     return f"of those whose {name} is known, {100 * part:.3g} % of {whom}"
+
+
+def _left_out(attribute: Attribute, question: Resolved) -> str:
+    """Of numbers beyond a range that was found it is not known how far beyond they are."""
+    if question.kind == "QUANTILE" or not attribute.is_open or not any(open_ends(attribute, own_condition(question))):
+        return ""
+    first, last = number_text(attribute.edges[0]), number_text(attribute.edges[-1])
+    figure = "mean" if question.kind == "E" else "deviation"
+    return f"numbers beyond {first} to {last} count in the end bins; the {figure} leaves their size out"

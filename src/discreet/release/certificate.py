@@ -13,7 +13,8 @@ The estimate is e/(2N̂). Its error has three sources:
 * expectations are rounded to a 64th of a record, which moves the distance of a table of c cells by some √c/200 records:
   left out.
 
-A total variation is at least 0, and so are its intervals (:mod:`.nonnegative`).
+A total variation is at least 0, and so are its intervals (:mod:`.nonnegative`); nor is it above 1, where both are cut
+off.
 """
 
 from __future__ import annotations
@@ -109,15 +110,15 @@ class Certificate:
 
     @property
     def mean(self) -> float:
-        """The estimate of the mean total variation of all tables compared; noise can make it a little negative, and
-        then it is 0."""
-        return max(self._mean[0], 0.0)
+        """The estimate of the mean total variation of all tables compared; noise can take it beyond what such a
+        distance can be, and then it is 0 or 1."""
+        return min(max(self._mean[0], 0.0), 1.0)
 
     def mean_interval(self, level: float = LEVEL) -> tuple[float, float]:
         """An interval for :attr:`mean`."""
         centre, deviation, laplace = self._mean
         lower, upper = nonnegative(np.array([centre]), np.array([deviation]), level, laplace=laplace)
-        return float(lower[0]), float(upper[0])
+        return min(float(lower[0]), 1.0), min(float(upper[0]), 1.0)
 
     def mean_at_most(self, level: float = BOUND) -> float:
         """What the mean does not exceed, with this confidence."""
@@ -139,9 +140,10 @@ class Certificate:
             return {}
         centres, deviations = self._single
         lower, upper = nonnegative(centres, deviations, level, laplace=self.each.noise.kind == "laplace")
+        figures = np.clip(np.stack([centres, lower, upper], axis=1), 0.0, 1.0).tolist()
         order = np.argsort(-centres, kind="stable")
         named = [self.cliques[i] for i in self.each.which]
-        return {named[i]: Fit(max(float(centres[i]), 0.0), float(lower[i]), float(upper[i])) for i in order.tolist()}
+        return {named[i]: Fit(*figures[i]) for i in order.tolist()}
 
     @cached_property
     def outstanding(self) -> dict[Clique, Fit]:
@@ -160,7 +162,7 @@ class Certificate:
         if self.each is None or len(self.each.which) < len(self.cliques):
             return None
         level = 1 - (1 - BOUND) / len(self.each.which)
-        return min(1.0, max(fit.upper for fit in self.fits(level).values()))
+        return max(fit.upper for fit in self.fits(level).values())
 
     @cached_property
     def _single(self) -> tuple[Array, Array]:
@@ -259,8 +261,8 @@ class Certificate:
         weighted = ", each with its weight" if self.weights else ""
         near = f"about {_number(self.mean)} away from" if self.mean > 0 else "as near as can be told to"
         out = [
-            f"Certificate of fit: {what}{some} are {near} the records on average{weighted}, in total variation "
-            f"(at most {_number(self.mean_at_most())} at 95 %)."
+            f"Certificate of fit ({self.verdict}): {what}{some} are {near} the records on average{weighted}, in "
+            f"total variation (at most {_number(self.mean_at_most())} at 95 %)."
         ]
         worst = self.worst_at_most
         if worst is None and self.each is not None and len(self.cliques) > 1:
@@ -281,15 +283,21 @@ class Certificate:
             )
         return [*out, *self._advice()]
 
+    @property
+    def was_named(self) -> bool:
+        """Whether these tables are those that the fit itself was to get right."""
+        return self.workload and self.paid is None
+
     def _advice(self) -> list[str]:
         apart = _number(self.from_independence)
         match self.verdict:
             case "poor":
+                named = "; if only some columns matter together, name them in a new fit's --workload"
                 return [
                     "Beware: that does not show a good model. Its own tables differ from those of independent columns "
-                    f"by {apart} on average, so that it is not shown to be better than these. A larger budget, more "
-                    "records, coarser columns in the schema or another family may help (`discreet plan --methods`); if "
-                    "only some columns matter together, name them in a new fit's --workload."
+                    f"by {apart} on average, so that it is not shown to be better than these. Coarser columns in the "
+                    "schema (fewer bins or levels), a larger budget, more records or another family may help "
+                    f"(`discreet plan --methods`){'' if self.was_named else named}."
                 ]
             case "fair":
                 return [

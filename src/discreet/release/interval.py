@@ -50,7 +50,9 @@ class Interval:
     def texts(self) -> list[tuple[str, str]]:
         """Of each entry the estimate and its ±, with the digits that the noise leaves."""
         pairs = zip(self.estimate.reshape(-1), self.half_width.reshape(-1), strict=True)
-        out = [(f"{p:.{d}f}", f"{self._up(h, d):.{d}f}" if h > 0 else "0") for p, h in pairs for d in [self._digits(h)]]
+        out = [
+            (rounded(p, d), rounded(self._up(h, d), d) if h > 0 else "0") for p, h in pairs for d in [self._digits(h)]
+        ]
         unknown = np.isnan(self.half_width)  # a mean of nobody, under some noise
         unknown |= False if self.anything is None else self.anything
         return [(p, ANYTHING if u else h) for (p, h), u in zip(out, unknown.reshape(-1), strict=True)]
@@ -81,7 +83,7 @@ class Interval:
 
         ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)
         rows = [
-            f"{x:.{d}f} ({low:.{d}f} to {high:.{d}f})"
+            f"{rounded(x, d)} ({rounded(low, d)} to {rounded(high, d)})"
             for (x, low, high), d in zip(ends, map(self._digits, self.half_width.reshape(-1)), strict=True)
         ]
         most = 20
@@ -92,7 +94,7 @@ class Interval:
         """Of each entry its labels, the estimate and both ends, with the digits that the noise leaves."""
         ends = zip(*(np.asarray(x).reshape(-1) for x in (self.estimate, self.lower, self.upper)), strict=True)
         places = map(self._digits, self.half_width.reshape(-1))
-        return [[*own, *(f"{x:.{d}f}" for x in row)] for own, row, d in zip(labels, ends, places, strict=True)]
+        return [[*own, *(rounded(x, d) for x in row)] for own, row, d in zip(labels, ends, places, strict=True)]
 
     def _repr_html_(self) -> str:
         about = f"{self.level:.0%} intervals for privacy noise"
@@ -118,9 +120,15 @@ class Interval:
         return "\n".join([title, *lines, *more, *([f"  {answer.remark}"] if answer.remark else [])])
 
 
-def digits(half_width: float, fewest: int = 2) -> int:
-    """Decimal places up to the second digit of the noise: what would stand behind them is noise."""
+def digits(half_width: float, fewest: int = -12) -> int:
+    """Decimal places up to the second digit of the noise, below 0 for tens and hundreds: what would stand behind them
+    is noise."""
     return min(max(1 - math.floor(math.log10(half_width)), fewest), 12) if half_width > 0 else 4
+
+
+def rounded(number: float, places: int) -> str:
+    """A number with so many decimal places; with -1 to tens, -2 to hundreds."""
+    return f"{round(number, places) + 0.0 if math.isfinite(number) else number:,.{max(places, 0)}f}"
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,9 @@ class Scatter:
         if tables:
             share = share * self.model.marginal(tables, given).probabilities
             share = share.reshape(share.shape + (1,) * (estimate.ndim - share.ndim))
-        joint = self.of_joint(estimate * share, [*tables, *names], {**(event or {}), **given})
+        axes = [*tables, *names]  # a column that is asked about may be given in part: P(age | age >= 40)
+        held = {name: what for name, what in {**(event or {}), **given}.items() if name not in axes}
+        joint = self.of_joint(estimate * share, axes, held)
         return np.asarray(joint / np.maximum(share, 1 / self.records))
 
     def of_joint(self, joint: Array, axes: Sequence[str], held: Mapping[str, object]) -> Array:

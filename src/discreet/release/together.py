@@ -10,9 +10,15 @@ A graph that was given is as good as whoever gave it. Where it is right, interva
 A certificate of fit says how far a pair's table is from that of the records in total variation, t. Where the single
 columns are right, the differences of cells add up to 0 in every row and column of the table, so that none exceeds t/2:
 a cell that is d off has others in its row, its column and beside those to make up for it, Σ|differences| ≥ 4d. So the ±
-is at least half the estimate of t. Where there is no figure of the pair, it is at least what the mean of all pairs does
+is at least half of t as estimated. Where there is no figure of the pair, it is at least what the mean of all pairs does
 not exceed at 95 %. For the same pairs the intervals then cover 88 to 92 % (figures of all pairs) and 94 to 99 % (the
 mean alone, under pure DP); of pairs that were measured together 88 to 92 %.
+
+Where noise hides t, its estimate may be 0 and t is not. So t is taken for at least the middle of its interval. On 40
+generated networks (9 columns of 2 to 9 levels, 5,000 or 20,000 records, (1, 10⁻⁶), one fit each) intervals for pairs
+with an estimate of 0 then cover .91 of 652 cells and .90 of 1,276 conditional probabilities, by the estimate alone .74
+and .64; for the other pairs .99, for .96 and .97, with a ± that is 7 to 9 % wider. The upper ends of the intervals
+would cover .98 and more of all, with one that is two thirds wider.
 """
 
 from __future__ import annotations
@@ -101,9 +107,9 @@ class Together:
             return 0.0, f"{rests}; ± covers noise and chance at most, and {self._risk} can move the answer by more"
         own = [(p, self._fits[frozenset(p)]) for p in pairs if frozenset(p) in self._fits]
         if own and len(own) == len(pairs):
-            pair, fit = max(own, key=lambda entry: entry[1].estimate)
+            pair, fit = max(own, key=lambda entry: _likely(entry[1]))
             said = f"{' × '.join(pair)} is off by about {fit} in total variation"
-            return fit.estimate / 2, f"{rests}; by the certificate {said}"
+            return _likely(fit) / 2, f"{rests}; by the certificate {said}"
         bound = self.certificate.mean_at_most()
         said = f"tables like this are off by at most {bound:.2g} on average"
         return bound, f"{rests}; by the certificate {said}"
@@ -132,6 +138,11 @@ class Together:
     def _fits(self) -> dict[frozenset[str], Fit]:
         assert self.certificate is not None
         return {frozenset(clique): fit for clique, fit in self.certificate.fits().items()}
+
+
+def _likely(fit: Fit) -> float:
+    """How far off a pair is taken to be: never nearer than the middle of its interval."""
+    return max(fit.estimate, (fit.lower + fit.upper) / 2)
 
 
 def _listed(names: list[str]) -> str:

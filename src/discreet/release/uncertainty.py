@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from .. import language, markup
 from ..arguments import check_whole
-from ..conditions import number_line
+from ..conditions import Condition, number_line
 from ..errors import DiscreetError, EvidenceError, InputError
 from ..language import Resolved
 from ..learn.consistency import estimated_total
@@ -45,9 +45,9 @@ from ..models.grouped import GroupedField
 from ..models.marginals import marginals
 from ..models.records import RandomState
 from ..progress import track
-from . import rare, student
+from . import left_open, rare, student
 from .fresh_noise import likely_tables, whole, with_counts
-from .interval import ANYTHING, Interval, Survival, digits
+from .interval import ANYTHING, Interval, Survival
 from .same_model import SAME, Refit, check_belongs
 from .scatter import Scatter
 from .together import Together
@@ -55,8 +55,6 @@ from .within import told_apart_alike
 
 Array = NDArray[np.float64]
 Expected = Callable[[Model], Sequence[NDArray[Any]]]
-COARSE = 0.1
-"""What bins leave open is said where noise moves a number by less than this part of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +96,8 @@ class NoiseIntervals:
             found = self._of_numbers(found, question)
         asked = self.model.ask(text)
         answer = asked if isinstance(asked, Answer) else None
-        if answer is not None and question.kind in language.NUMBERS:
-            remarks = [answer.remark, self._left_open(found, question)]
+        if answer is not None:
+            remarks = [answer.remark, left_open.in_words(found, self.model, question)]
             answer = replace(answer, remark="; ".join(filter(None, remarks)))
         return replace(found, answer=answer)
 
@@ -173,6 +171,11 @@ class NoiseIntervals:
         part = part.reshape(part.shape + (1,) * (found.estimate.ndim - part.ndim))
         lower = np.clip(np.minimum(found.lower, found.estimate - part), 0, 1)
         upper = np.clip(np.maximum(found.upper, found.estimate + part), 0, 1)
+        for axis, name in enumerate((*tables, *names)):  # P(age | age >= 40): of others there are none for certain
+            if isinstance(condition := (given or {}).get(name), Condition):
+                others = np.delete(np.arange(found.estimate.shape[axis]), sorted(condition.codes))
+                for end in (lower, upper):
+                    np.moveaxis(end, axis, 0)[others] = 0.0
         anything = upper - lower >= self.level
         said = [f"{found.note}; ± makes room for that" if part.any() else found.note]
         if anything.any():
@@ -207,23 +210,6 @@ class NoiseIntervals:
         lower, upper = numbers.without_a_part(self.model, question, part)
         lower, upper = np.fmin(found.lower, lower), np.fmax(found.upper, upper)  # NaN where a refit has no such records
         return replace(found, lower=lower, upper=upper, note=f"{found.note}; ± makes room for that")
-
-    def _left_open(self, found: Interval, question: Resolved) -> str:
-        """What is to be said where noise does not move a number, as it follows from where its bin is."""
-        if question.kind == "SD":
-            return ""
-        low, high = numbers.by_bins_alone(self.model, question)
-        coarse = found.half_width < COARSE * (high - low)
-        if not coarse.any():
-            return ""
-        row = int(np.argmax(np.where(coarse, high - low, 0.0).reshape(-1)))
-        low, high = low.reshape(-1)[row], high.reshape(-1)[row]
-        places = max(digits(high - low, 0), 0) if found.places is None else min(digits(high - low, 0), found.places)
-        ends = f"{low:.{places}f} to {high:.{places}f}"
-        where = "it may be" if coarse.size == 1 else "a row's may be"
-        return (
-            f"bins do not tell where in them numbers are, so that {where} anything from {ends}, which ± does not cover"
-        )
 
     def _room(
         self,

@@ -21,6 +21,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from bottle import BaseRequest, Bottle, HTTPResponse, request
 
 from ..errors import DiscreetError, InputError
+from ..io.strictjson import finite
 
 LARGEST_REQUEST = 1 << 16
 HOST = "127.0.0.1"
@@ -124,7 +125,8 @@ def page(html: str, nonce: str, *, forms: bool = False) -> HTTPResponse:
 
 def say(value: Mapping[str, Any], status: int = HTTPStatus.OK) -> HTTPResponse:
     """Words for a script of the page."""
-    return HTTPResponse(json.dumps(value).encode(), int(status), {"Content-Type": "application/json"})
+    body = json.dumps(finite(value), allow_nan=False).encode()
+    return HTTPResponse(body, int(status), {"Content-Type": "application/json"})
 
 
 def in_words(answer: Callable[[dict[str, Any]], Mapping[str, Any]]) -> HTTPResponse:

@@ -153,21 +153,22 @@ def certificate_lines(card: Mapping[str, Any]) -> list[str]:
 
 
 def _nearer(card: Mapping[str, Any], certificate: Certificate) -> list[str]:
-    """What would bring the pair nearer that stands out, in a new fit; nothing where none does, where what matters was
-    named, or where the records are too few for any model."""
+    """What would bring the pair nearer that stands out, in a new fit, best first; nothing where none does, or where the
+    records are too few for any model. A single table that was named and is poor stands out from nothing."""
     worst = next(iter(certificate.outstanding), ())
-    if len(worst) < 2 or certificate.workload or certificate.verdict == "fair":
+    if not worst and certificate.was_named and certificate.verdict == "poor" and len(certificate.cliques) == 1:
+        worst = certificate.cliques[0]
+    if len(worst) < 2 or certificate.verdict == "fair":
         return []
-    out = []
+    pair, found = " × ".join(worst), dict(card.get("found_privately") or {})
+    binned = [name for name in worst if "edges" in found.get(name, ())]
+    private = f"; those of {' and '.join(binned)} were found privately, without a look at other columns" * bool(binned)
+    coarser = f"give its columns fewer bins or levels, or edges that are publicly known, which cost nothing{private}"
+    if certificate.was_named:
+        return [f"{pair} was named in the --workload, but its table was too large for the noise: {coarser}."]
     if certificate.verdict != "poor":  # its advice has said so
-        out.append(f"If {' × '.join(worst)} matters, name it in a new fit's --workload: more is spent on it then.")
-    found = dict(card.get("found_privately") or {})
-    if binned := [name for name in worst if "edges" in found.get(name, ())]:
-        out.append(
-            f"The bins of {' and '.join(binned)} were found privately, without a look at other columns: edges that are "
-            "publicly known cost nothing, and may show more."
-        )
-    return out
+        coarser += "; then name it in a new fit's --workload, so that more is spent on it"
+    return [f"If {pair} matters, {coarser}."]
 
 
 def bought_beside(card: Mapping[str, Any]) -> list[str]:
