@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -134,6 +136,8 @@ def test_a_number_of_hardly_any_record_is_as_open_as_its_bins(condition: str) ->
 def test_rows_of_a_condition_that_hardly_any_record_meets_are_noted() -> None:
     assert "1 of 2 rows says something of hardly any record (one of some 5)" in _ask(_claims(), "P(age | reason)").note
     assert "only some 5 records have" in _ask(_claims(), "P(age | reason=seldom)").note
+    louder = replace(_claims(), deviation=1600.0)
+    assert "noise hides 1,600 in a cell" in _ask(louder, "P(age | reason=seldom)").note
     assert not _ask(_claims(), "P(age | reason=often)").note and not _ask(_claims(), "P(age)").note
 
 

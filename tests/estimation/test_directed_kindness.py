@@ -236,6 +236,7 @@ def _empty(domain: Domain) -> Curator:
     return Curator(codes_table(domain, np.zeros((0, len(domain)), dtype=int)), budget=PureDP(1))
 
 
+@pytest.mark.chance
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP(0.05), ApproxDP(1, 1e-6), ApproxDP(1, 1e-30)], ids=str)
 def test_a_noisy_count_decides_where_no_size_is_public(budget) -> None:
     """It is bought for one hundredth, and what it says is all that the choice follows: the same as a public size."""
@@ -244,7 +245,7 @@ def test_a_noisy_count_decides_where_no_size_is_public(budget) -> None:
     plan = learner.plan(domain, ROW, budget)
     assert [s.name for s in plan.steps] == ["number of records", "tables of the families"]
     assert "of 6 edges stay" in str(plan) and plan.tables[0].share == pytest.approx(0.01)
-    curator = Curator(codes_table(domain, [[0] * 7] * 3000), budget=budget)
+    curator = Curator(codes_table(domain, [[0] * 7] * 2000), budget=budget)  # in full from 3,300 on
     measured = learner.measure(curator)
     noisy = max(float(measured[()].values.sum()), 1.0)
     as_if = OptimalNetwork(graph, approximate_size=noisy).plan(domain, ROW, budget)

@@ -48,10 +48,16 @@ def in_words(
         rows = "every row" if rare.all() else f"{rare.sum()} of {rare.size} rows"
         whom = f"hardly any record{' with ' + known if known else ''}"
         verb = "says" if rare.all() or rare.sum() == 1 else "say"
-        about, answer = f"{rows} {verb} something of {whom} (one of some {behind[rare].min():.2g})", "the answer there"
+        fewest = _about(float(behind[rare].min()))
+        about, answer = f"{rows} {verb} something of {whom} (one of some {fewest})", "the answer there"
     else:
         what = " and ".join(filter(None, [shortened(dict(given)) if given else "", known]))
-        about, answer = f"only some {float(behind):.2g} records have {what}", "the answer"
+        about, answer = f"only some {_about(float(behind))} records have {what}", "the answer"
     how = "; ± makes room for how so few records scatter" if room else ", and the interval may be too narrow"
-    hidden = f"noise hides {deviation:.2g} in a cell"
+    hidden = f"noise hides {_about(deviation)} in a cell"
     return f"{about}, and {hidden}: {answer} may rest on what is typical of other rows{how}"
+
+
+def _about(number: float) -> str:
+    """Two digits, never as a power of ten."""
+    return f"{float(f'{number:.2g}'):,.10g}"

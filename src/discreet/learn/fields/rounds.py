@@ -35,10 +35,10 @@ MOST_PAIRS = 500_000
 _ROOM_FOR_MORE = 2**26
 """Bytes that the model so far may take with tables beside those of its tree."""
 _BYTES_PER_PAIR, _SECONDS_PER_PAIR = 700, 5e-5
-_SECONDS_PER_CELL, _SECONDS_PER_COLUMN = 6.5e-8, 5e-3
-"""Measured on one core: of a pair that is looked at; a cell of the junction tree, in each iteration of the last fit
-(other fits, and the descent's own work, included); a column. Where noise is small a fit takes all the iterations it may
-(Adult at ε = 100: 11.3 s), and whether noise is small depends on the number of records."""
+_SECONDS, _SECONDS_PER_CELL, _SECONDS_PER_COLUMN = 0.2, 6.5e-8, 5e-3
+"""Measured on one core: of every fit; a pair that is looked at; a cell of the junction tree, in each iteration of the
+last fit (other fits, and the descent's own work, included); a column. Where noise is small a fit takes all the
+iterations it may (Adult at ε = 100: 11.3 s), and whether noise is small depends on the number of records."""
 
 
 def fitted(domain: Domain, measured: Measurements, *, rough: bool = False) -> MirrorFit:
@@ -69,7 +69,7 @@ def most_work(domain: Domain, most_cells: int) -> tuple[int, float]:
     cells = min(most_cells, domain.size())
     memory = 3 * 8 * entries + _BYTES_PER_PAIR * min(pairs, MOST_PAIRS) + 8 * 40 * cells
     memory += most_bytes(min(cells, MOST_INTERACTIONS))
-    seconds = _SECONDS_PER_PAIR * min(pairs, MOST_PAIRS) + _SECONDS_PER_COLUMN * len(domain)
+    seconds = _SECONDS + _SECONDS_PER_PAIR * min(pairs, MOST_PAIRS) + _SECONDS_PER_COLUMN * len(domain)
     seconds += _SECONDS_PER_CELL * cells * STEPS * MOST_ITERATIONS_CLOSELY
     return memory, seconds
 
