@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import threading
 import warnings
 
 from discreet.audit import audit_replay
@@ -67,3 +68,36 @@ def test_garbage_of_others_is_no_finding():
     Talkative()
     assert all(f.passed for f in audit_replay(algorithm, DOMAIN, PrivacyUnit(), PureDP(1), count=1))
     assert gc.isenabled()
+
+
+def test_threads_of_others_are_no_findings():
+    over, said = threading.Event(), threading.Event()
+
+    def talk():
+        while not over.is_set():
+            logging.getLogger("elsewhere").debug("something else")
+            said.set()
+
+    def algorithm(curator):
+        said.clear()
+        said.wait()  # a line in the midst of every run, and as many as there happen to be
+        return curator.measure(Marginals(DOMAIN, [("a",)]))
+
+    other = threading.Thread(target=talk)
+    other.start()
+    try:
+        assert all(f.passed for f in audit_replay(algorithm, DOMAIN, PrivacyUnit(), PureDP(1), count=3))
+    finally:
+        over.set()
+        other.join()
+
+
+def test_threads_of_its_own_are_listened_to():
+    def algorithm(curator):
+        count = curator._rows.count([()])[0]
+        own = threading.Thread(target=logging.getLogger("own").debug, args=(f"{count} records",))
+        own.start()
+        own.join()
+
+    found = [f for f in audit_replay(algorithm, DOMAIN, PrivacyUnit(), PureDP(1), count=3) if not f.passed]
+    assert "same output, logs, warnings, progress" in {f.name for f in found}

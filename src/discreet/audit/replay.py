@@ -13,6 +13,7 @@ import contextlib
 import gc
 import io
 import logging
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,11 +45,14 @@ MORE = 20
 
 @contextlib.contextmanager
 def _watched(seen: list[Any]) -> Iterator[None]:
-    """Collect what a run says: standard output and error, log lines, warnings, progress. No garbage is collected in the
-    meantime: what others left behind may say something when it goes, at a time that has nothing to do with the rows."""
+    """Collect what a run says: standard output and error, log lines, warnings, progress. What others do at a time that
+    has nothing to do with the rows is not the run's: no garbage is collected in the meantime, and threads that were
+    there before are not listened to (Java's connections log from theirs)."""
+    others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
     out, err = io.StringIO(), io.StringIO()
     lines: list[str] = []
     handler = logging.Handler()
+    handler.addFilter(lambda record: record.thread not in others)
     handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger()
     level, collecting = logger.level, gc.isenabled()
